@@ -15,7 +15,7 @@ const TOGETHER = 500;
 
 /** A runner whose handlers have nothing to do. */
 export const idleRunner: Runner = {
-  run: async () => ({ ending: { kind: "done" }, changes: [], onWritten: () => {} }),
+  run: async () => ({ outcome: { kind: "done" }, changes: [], onWritten: () => {} }),
   firstHandler: () => null,
   handlersOf: () => [],
   notify: () => {},

@@ -72,7 +72,7 @@ async function inboxWay(inbox: Inbox): Promise<Way> {
     async run(run: RunHandle): Promise<RunEnd> {
       run.noteCall();
       return {
-        ending: { kind: "done" },
+        outcome: { kind: "done" },
         changes: [{ name: "deposit", kind: "done", attempt: 1 }],
         onWritten: () => done(),
       };

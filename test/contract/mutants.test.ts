@@ -519,7 +519,7 @@ const mutants: readonly Mutant[] = [
     mistake: withChangedRunner((runner) => ({
       async run(run) {
         const end = await runner.run(run);
-        return end.ending.kind === "held" ? { ...end, ending: { ...end.ending, onHeld: [] } } : end;
+        return end.outcome.kind === "held" ? { ...end, outcome: { ...end.outcome, onHeld: [] } } : end;
       },
     })),
   },

@@ -2,9 +2,9 @@ import type { EventQuery, StoredEvent } from "@payhooks/core";
 import { eachEvent } from "@payhooks/core/events";
 import type { Inbox } from "@payhooks/core/inbox";
 import type { RunEnd, RunHandle, Runner } from "../../packages/core/src/inbox/contract/inbox.ts";
-import type { Ending } from "../../packages/core/src/inbox/record/ending.ts";
 import type { AcceptOutcome, VerifiedEvent } from "../../packages/core/src/inbox/record/event.ts";
 import type { HandlerChange } from "../../packages/core/src/inbox/record/handler-state.ts";
+import type { RunOutcome } from "../../packages/core/src/inbox/record/run-outcome.ts";
 import type { ModelDelivery } from "./reference-model.ts";
 
 const DAY_MS = 86_400_000;
@@ -96,7 +96,9 @@ export interface SampleRunner extends Runner {
 }
 
 export function sampleRunner(
-  endingOf: (run: RunHandle) => Promise<Ending | RunEnd> | Ending | RunEnd = () => ({ kind: "done" }),
+  outcomeOf: (run: RunHandle) => Promise<RunOutcome | RunEnd> | RunOutcome | RunEnd = () => ({
+    kind: "done",
+  }),
 ): SampleRunner {
   const ran: string[] = [];
   const runs: RunHandle[] = [];
@@ -109,8 +111,8 @@ export function sampleRunner(
       const name = slotNameOf(run.input.eventId);
       ran.push(run.input.mode === "onHeld" ? `onHeld ${name}` : name);
       runs.push(run);
-      const ended = run.input.mode === "onHeld" ? ({ kind: "stays-held" } as const) : await endingOf(run);
-      return "ending" in ended ? ended : endOf(ended);
+      const result = run.input.mode === "onHeld" ? ({ kind: "stays-held" } as const) : await outcomeOf(run);
+      return "outcome" in result ? result : endOf(result);
     },
     firstHandler: () => null,
     handlersOf: () => [],
@@ -119,8 +121,8 @@ export function sampleRunner(
 }
 
 /** The end of a run, with what its last handlers have come to. */
-export function endOf(ending: Ending, changes: readonly HandlerChange[] = []): RunEnd {
-  return { ending, changes, onWritten: () => {} };
+export function endOf(outcome: RunOutcome, changes: readonly HandlerChange[] = []): RunEnd {
+  return { outcome, changes, onWritten: () => {} };
 }
 
 /** Marks the handler `deposit` as started, and as called. False: the lease is lost. */

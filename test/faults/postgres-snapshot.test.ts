@@ -97,7 +97,7 @@ async function endMany(url: string, count: number): Promise<number> {
   let ended = 0;
   const runner = {
     ...idleRunner,
-    run: async () => ({ ending: { kind: "done" as const }, changes: [], onWritten: () => void ended++ }),
+    run: async () => ({ outcome: { kind: "done" as const }, changes: [], onWritten: () => void ended++ }),
   };
   await inbox.run(runner, { concurrency: LANES });
   const startedAt = performance.now();

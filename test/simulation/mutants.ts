@@ -45,8 +45,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "an event runs without the lease of its subject",
     "receiver/runner.ts",
-    "if (subjectEnding !== null) return subjectEnding;",
-    "void subjectEnding;",
+    "if (subjectOutcome !== null) return subjectOutcome;",
+    "void subjectOutcome;",
   ),
   // Writing.
   mutant(

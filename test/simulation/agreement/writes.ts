@@ -1,7 +1,7 @@
 import type { Swap } from "../../../packages/core/src/inbox/contract/store.ts";
-import type { Ending } from "../../../packages/core/src/inbox/record/ending.ts";
 import { indexOf } from "../../../packages/core/src/inbox/record/index-of.ts";
 import type { IdempotencyRecord } from "../../../packages/core/src/inbox/record/record.ts";
+import type { RunOutcome } from "../../../packages/core/src/inbox/record/run-outcome.ts";
 import {
   acceptedRecord,
   begunRecord,
@@ -129,7 +129,7 @@ function changed(change: Change, key: string, current: RecordVersion | null, now
       break;
     case "end":
       if (before !== null && mayRun(before, now))
-        return withoutLease(endedRecord(key, now, before, endingOf(change)));
+        return withoutLease(endedRecord(key, now, before, outcomeOf(change)));
       break;
     default:
   }
@@ -156,7 +156,7 @@ function mayRun({ slots }: IdempotencyRecord, now: number): boolean {
   return Object.values(slots).some(({ state, work }) => state === "waiting" && (work?.dueAt ?? 0) <= now);
 }
 
-function endingOf({ how, delayMs }: Extract<Change, { readonly kind: "end" }>): Ending {
+function outcomeOf({ how, delayMs }: Extract<Change, { readonly kind: "end" }>): RunOutcome {
   switch (how) {
     case "held":
       return { kind: "held", reason: "rejected", detail: null, onHeld: delayMs === 0 ? ["held:held"] : [] };

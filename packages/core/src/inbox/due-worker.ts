@@ -62,10 +62,10 @@ export class DueWorker {
     const worker = async (firstRecord: DueRecord | undefined): Promise<void> => {
       for (let record = firstRecord; record !== undefined; record = await takeNext()) {
         const run = await this.#beginDue(record, { runner, inBackground: false }, isInTime);
-        const ending = run === null ? null : (await run.whenEnded).ending;
-        if (ending === null) takenCount--;
+        const outcome = run === null ? null : await run.whenEnded;
+        if (outcome === null) takenCount--;
         else ran++;
-        if (ending === "retry" || ending === "held") failed++;
+        if (outcome === "retry" || outcome === "held") failed++;
       }
     };
     // After most responses nothing else is due. So the other workers poll only if the first worker has found an

@@ -5,10 +5,10 @@
  */
 import type { Flow, NamedEvent } from "../flows/flow.ts";
 import type { Inbox, RunEnd, RunHandle, Runner } from "../inbox/contract/inbox.ts";
-import type { Ending } from "../inbox/record/ending.ts";
 import type { SlotState } from "../inbox/record/event.ts";
 import { ONLY_TENANT } from "../inbox/record/keys.ts";
 import { factsOf } from "../inbox/record/run-input.ts";
+import type { RunOutcome } from "../inbox/record/run-outcome.ts";
 import type { UndatedNotice } from "../notices/notice.ts";
 import type { NoticeBoard } from "../notices/notice-board.ts";
 import { checkFlag, checkNames } from "../protocol/check-names.ts";
@@ -109,7 +109,7 @@ async function markEvent(
 /** A runner that calls no handler. */
 function runnerFor(flow: Flow, notices: NoticeBoard, isCertain: boolean): Runner {
   const notify = (notice: UndatedNotice): void => notices.post(notice);
-  async function endingOf(run: RunHandle): Promise<Ending> {
+  async function outcomeOf(run: RunHandle): Promise<RunOutcome> {
     const { mode, verdict, delivery } = run.input;
     // The receiver that will run events calls the onHeld handlers of a held event.
     if (mode === "onHeld" || isOutsideTable(verdict)) return { kind: "handed-back" };
@@ -121,13 +121,13 @@ function runnerFor(flow: Flow, notices: NoticeBoard, isCertain: boolean): Runner
   }
   return {
     async run(run): Promise<RunEnd> {
-      const ending = await endingOf(run);
+      const outcome = await outcomeOf(run);
       const postHeldNotice = (): void => {
-        if (ending.kind !== "held") return;
-        const { reason, detail } = ending;
+        if (outcome.kind !== "held") return;
+        const { reason, detail } = outcome;
         notify({ type: "held", ...factsOf(run.input), reason, detail });
       };
-      return { ending, changes: [], onWritten: postHeldNotice };
+      return { outcome, changes: [], onWritten: postHeldNotice };
     },
     firstHandler: () => null,
     handlersOf: () => [],

@@ -1,5 +1,5 @@
-import type { Ending } from "../inbox/record/ending.ts";
 import type { HandlerChange } from "../inbox/record/handler-state.ts";
+import type { RunOutcome } from "../inbox/record/run-outcome.ts";
 import type { UndatedNotice } from "../notices/notice.ts";
 import type { GiveUpReason, HeldReason } from "../protocol/held-reasons.ts";
 import type { Stopwatch } from "../time/clock.ts";
@@ -41,15 +41,15 @@ export function newRunProgress(since: Stopwatch, startedAhead: string | null): R
  * Decides from the results how the run ends. The event is held only if no handler has attempts left: a handler that has
  * failed for good does not stop the others.
  */
-export function endingOf({ retryInMs, givenUp, isLeaseLost, isHandedBack }: RunProgress): Ending {
+export function outcomeOf({ retryInMs, givenUp, isLeaseLost, isHandedBack }: RunProgress): RunOutcome {
   if (isHandedBack) return { kind: "handed-back" };
   if (isLeaseLost) return { kind: "retry", delayMs: 0 };
   if (retryInMs !== null) return { kind: "retry", delayMs: retryInMs };
-  return givenUp === null ? { kind: "done" } : heldEnding(givenUp.reason, givenUp.error);
+  return givenUp === null ? { kind: "done" } : heldOutcome(givenUp.reason, givenUp.error);
 }
 
 /** The end of a run that puts its event on hold. */
-export function heldEnding(reason: HeldReason, detail: string | null): Ending {
+export function heldOutcome(reason: HeldReason, detail: string | null): RunOutcome {
   return { kind: "held", reason, detail, onHeld: [] };
 }
 

@@ -4,10 +4,10 @@ import { defaultBackoffMs, type HeldEvent } from "../handlers/handler.ts";
 import { findMissingHandlers, findMissingOnHeld } from "../handlers/missing-handlers.ts";
 import type { HandledEvent, HandlerSettings, Registry } from "../handlers/registry.ts";
 import type { RunEnd, RunHandle, Runner } from "../inbox/contract/inbox.ts";
-import type { Ending } from "../inbox/record/ending.ts";
 import type { StoredDelivery, VerifiedEvent } from "../inbox/record/event.ts";
 import { type HandlerState, ON_HELD_PREFIX } from "../inbox/record/handler-state.ts";
 import { factsOf, type RunInput } from "../inbox/record/run-input.ts";
+import type { RunOutcome } from "../inbox/record/run-outcome.ts";
 import { failedRunDelayMs } from "../inbox/record/schedule.ts";
 import { inboxErrorNotice } from "../notices/notice.ts";
 import type { SourceEvent } from "../protocol/events.ts";
@@ -15,7 +15,7 @@ import { type HeldReason, isOutsideTable, needsInvestigation } from "../protocol
 import { Stopwatch } from "../time/clock.ts";
 import { createRunHandler, type HandlerCall, type HandlerCallDependencies } from "./handler-call.ts";
 import type { EndedFacts } from "./instrumentation.ts";
-import { endingOf, heldEnding, newRunProgress, type RunProgress } from "./run-progress.ts";
+import { heldOutcome, newRunProgress, outcomeOf, type RunProgress } from "./run-progress.ts";
 
 export interface RunnerDependencies extends HandlerCallDependencies {
   readonly registry: Registry;
@@ -65,7 +65,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     return knownFlow;
   }
 
-  async function runEvent(run: RunHandle, progress: RunProgress): Promise<Ending> {
+  async function runEvent(run: RunHandle, progress: RunProgress): Promise<RunOutcome> {
     const { delivery, verdict, onlyHandlers } = run.input;
     const flow = flowOf(delivery);
     if (isOutsideTable(verdict)) {
@@ -74,12 +74,12 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     const reading = flow.read(delivery);
     const { event, verified } = reading;
     if (event === null) {
-      return heldEnding(verified.verdict === "run" ? "malformed" : verified.verdict, verified.detail);
+      return heldOutcome(verified.verdict === "run" ? "malformed" : verified.verdict, verified.detail);
     }
     const drift = flow.source === undefined ? null : driftOf(verified, run.input);
-    if (drift !== null) return heldEnding("mismatch", drift);
-    const subjectEnding = verified.subject === undefined ? null : await endingBySubject(run, verified);
-    if (subjectEnding !== null) return subjectEnding;
+    if (drift !== null) return heldOutcome("mismatch", drift);
+    const subjectOutcome = verified.subject === undefined ? null : await outcomeBySubject(run, verified);
+    if (subjectOutcome !== null) return subjectOutcome;
     if (registry.isIgnored(delivery.flow, event.event)) return endIgnored(run, event);
     const handlers = registry.handlersOf(delivery.flow, event.event);
     const isUnhandled = handlers.length === 0 && delivery.mayBeUnhandled === true;
@@ -100,7 +100,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
       const isClaimed = await run.claimReference(verified);
       // The entry was held for this reason. So a person who replays it has decided that it runs all the same.
       if (!isClaimed && run.input.reason !== "reference-reused")
-        return heldEnding("reference-reused", REFERENCE_REUSED_DETAIL);
+        return heldOutcome("reference-reused", REFERENCE_REUSED_DETAIL);
     }
     const schemaCheck = await checkSchema(flow, event);
     if (schemaCheck.kind === "unfit") return holdUncalled(run, "schema", schemaCheck.detail);
@@ -119,10 +119,10 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
       await runHandler(run, handlerCall.handler, progress, handlerCall.call);
       if (progress.isLeaseLost || progress.isHandedBack) break;
     }
-    const ending = endingOf(progress);
+    const outcome = outcomeOf(progress);
     const registered = new Set(handlers.map(({ name }) => name));
-    if (ending.kind === "held") warnOfMissing(run, registered);
-    if (ending.kind !== "done") return ending;
+    if (outcome.kind === "held") warnOfMissing(run, registered);
+    if (outcome.kind !== "done") return outcome;
     const { givenUp, unfinished } = findMissingHandlers(
       run.input,
       registered,
@@ -130,15 +130,15 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     );
     if (givenUp !== null) {
       warnOfMissing(run, registered);
-      return heldEnding(givenUp.reason, givenUp.error);
+      return heldOutcome(givenUp.reason, givenUp.error);
     }
-    if (unfinished.length === 0) return ending;
+    if (unfinished.length === 0) return outcome;
     const detail = `it waits for a handler that ${event.event} does not have in the process that ran it: ${unfinished.join(", ")}`;
     return holdUnhandled(run, detail, registered);
   }
 
   /** The end of a run whose event is not the latest of its subject, or must wait for another event of it. Null if it may run. */
-  async function endingBySubject(run: RunHandle, verified: VerifiedEvent): Promise<Ending | null> {
+  async function outcomeBySubject(run: RunHandle, verified: VerifiedEvent): Promise<RunOutcome | null> {
     const answer = await run.takeSubject(verified);
     switch (answer) {
       case "acquired":
@@ -149,7 +149,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
         return { kind: "stale" };
       case "equal":
       case "forgotten":
-        return heldEnding("conflict", UNORDERED_DETAILS[answer]);
+        return heldOutcome("conflict", UNORDERED_DETAILS[answer]);
     }
   }
 
@@ -166,11 +166,11 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
   }
 
   /** Ends an event that is ignored here, unless it waits for a handler of another process, or of an earlier version. */
-  function endIgnored(run: RunHandle, { event }: HandledEvent): Ending {
+  function endIgnored(run: RunHandle, { event }: HandledEvent): RunOutcome {
     const { givenUp, unfinished } = findMissingHandlers(run.input, new Set(), new Set());
     if (givenUp !== null) {
       warnOfMissing(run, new Set());
-      return heldEnding(givenUp.reason, givenUp.error);
+      return heldOutcome(givenUp.reason, givenUp.error);
     }
     if (unfinished.length === 0) return { kind: "done" };
     return holdUncalled(
@@ -181,18 +181,18 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
   }
 
   /** Holds the event, because this process lacks a handler for it. */
-  function holdUnhandled(run: RunHandle, detail: string, registered: ReadonlySet<string>): Ending {
+  function holdUnhandled(run: RunHandle, detail: string, registered: ReadonlySet<string>): RunOutcome {
     warnOfMissing(run, registered);
-    return heldEnding("unhandled", detail);
+    return heldOutcome("unhandled", detail);
   }
 
   /**
    * The end of a run that has called no handler. If the entry was held because it is not known what is true, it stays held for that reason.
    */
-  function holdUncalled(run: RunHandle, reason: "unhandled" | "schema", detail: string): Ending {
+  function holdUncalled(run: RunHandle, reason: "unhandled" | "schema", detail: string): RunOutcome {
     if (reason === "unhandled") warnOfMissing(run, new Set());
     const heldReason = run.input.reason;
-    return heldEnding(heldReason !== null && needsInvestigation(heldReason) ? heldReason : reason, detail);
+    return heldOutcome(heldReason !== null && needsInvestigation(heldReason) ? heldReason : reason, detail);
   }
 
   /** If a handler that this process lacks was running when its own process died, a replay may repeat its effect. */
@@ -205,12 +205,15 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
   }
 
   /** Replays an entry that never entered the table: reads it again, and enters it as if it had just arrived. */
-  async function enterTable(run: RunHandle, { reading: { verified } }: AuthenticReading): Promise<Ending> {
+  async function enterTable(
+    run: RunHandle,
+    { reading: { verified } }: AuthenticReading,
+  ): Promise<RunOutcome> {
     const { verdict, evenIfExpired } = run.input;
-    if (isOutsideTable(verified.verdict)) return heldEnding(verified.verdict as HeldReason, verified.detail);
+    if (isOutsideTable(verified.verdict)) return heldOutcome(verified.verdict as HeldReason, verified.detail);
     const { outcome } = await run.accept(verified);
     if (outcome === "expired") {
-      if (!evenIfExpired) return heldEnding(verdict as HeldReason, TOO_OLD_DETAIL);
+      if (!evenIfExpired) return heldOutcome(verdict as HeldReason, TOO_OLD_DETAIL);
       notices.post({ type: "double-risk", why: "replayed-after-expiry", ...factsOf(run.input) });
       await run.accept({ ...verified, isWithinWindow: true, evenIfExpired: true });
     }
@@ -218,7 +221,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
   }
 
   /** Runs the onHeld handlers. */
-  async function callOnHeld(run: RunHandle, progress: RunProgress): Promise<Ending> {
+  async function callOnHeld(run: RunHandle, progress: RunProgress): Promise<RunOutcome> {
     const heldEvent = heldEventOf(run, flows);
     for (const handler of registry.heldHandlers) {
       const settings = { ...handler, name: ON_HELD_PREFIX + handler.name };
@@ -233,11 +236,11 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
       });
     }
     // The event is held already. If a handler has used up its attempts, there was a notice, and no second entry is made.
-    const ending = endingOf(progress);
-    return ending.kind === "retry" || ending.kind === "handed-back" ? ending : { kind: "stays-held" };
+    const outcome = outcomeOf(progress);
+    return outcome.kind === "retry" || outcome.kind === "handed-back" ? outcome : { kind: "stays-held" };
   }
 
-  function runEndOf(run: RunHandle, ending: Ending, progress: RunProgress): RunEnd {
+  function runEndOf(run: RunHandle, outcome: RunOutcome, progress: RunProgress): RunEnd {
     const { unwrittenChanges, unsentNotices, startedAhead } = progress;
     if (startedAhead !== null) {
       unwrittenChanges.push({
@@ -248,21 +251,21 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     }
     const postEndNotices = (): void => {
       for (const notice of unsentNotices) notices.post(notice);
-      if (ending.kind === "done" && notices.isObserved)
+      if (outcome.kind === "done" && notices.isObserved)
         notices.post({ type: "finished", ...factsOf(run.input) });
-      if (ending.kind === "stale") {
+      if (outcome.kind === "stale") {
         notices.post({ type: "stale", ...factsOf(run.input) });
         instrumentation?.onEventEnd(eventEndOf(run.input, "stale", null));
       }
-      if (ending.kind === "held") {
-        const { reason, detail } = ending;
+      if (outcome.kind === "held") {
+        const { reason, detail } = outcome;
         notices.post({ type: "held", ...factsOf(run.input), reason, detail });
         instrumentation?.onEventEnd(eventEndOf(run.input, "held", reason));
       }
     };
-    if (ending.kind !== "held") return { ending, changes: unwrittenChanges, onWritten: postEndNotices };
+    if (outcome.kind !== "held") return { outcome, changes: unwrittenChanges, onWritten: postEndNotices };
     return {
-      ending: { ...ending, onHeld: onHeldNames() },
+      outcome: { ...outcome, onHeld: onHeldNames() },
       changes: unwrittenChanges,
       onWritten: postEndNotices,
     };
@@ -274,7 +277,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
   }
 
   /** The end of a run after an error that no handler threw: reading or releasing the event failed. The event is tried again. */
-  function endAfterError({ input }: RunHandle, error: unknown): Ending {
+  function outcomeAfterError({ input }: RunHandle, error: unknown): RunOutcome {
     notices.post(inboxErrorNotice("run", error));
     return { kind: "retry", delayMs: failedRunDelayMs(input.lastDelayMs) };
   }
@@ -304,7 +307,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     async run(run) {
       const progress = newRunProgress(new Stopwatch(clock), run.input.startedHandler);
       const running = run.input.mode === "onHeld" ? callOnHeld(run, progress) : runEvent(run, progress);
-      return runEndOf(run, await running.catch((error: unknown) => endAfterError(run, error)), progress);
+      return runEndOf(run, await running.catch((error: unknown) => outcomeAfterError(run, error)), progress);
     },
     firstHandler(input) {
       const handler = findFirstHandler(input);

@@ -28,7 +28,7 @@ it("a record whose change throws gives its place back, is not run again, and doe
     run: async ({ input }) => {
       ran.push(input.id);
       if (input.id !== "tx-9") damage(input.key);
-      return { ending: { kind: "done" }, changes: [], onWritten: () => {} };
+      return { outcome: { kind: "done" }, changes: [], onWritten: () => {} };
     },
     firstHandler: () => null,
     handlersOf: () => [],
@@ -84,7 +84,7 @@ it("an event whose record is damaged while it runs is run again once somebody ha
     run: async () => {
       runs++;
       isDamaged = runs === 1;
-      return { ending: { kind: "done" }, changes: [], onWritten: () => {} };
+      return { outcome: { kind: "done" }, changes: [], onWritten: () => {} };
     },
     firstHandler: () => null,
     handlersOf: () => [],

@@ -128,7 +128,7 @@ describe("a decision whose answer is lost while another process writes", () => {
           {
             run: async () => {
               runs++;
-              return { ending: { kind: "done" }, changes: [], onWritten: () => {} };
+              return { outcome: { kind: "done" }, changes: [], onWritten: () => {} };
             },
             firstHandler: () => null,
             handlersOf: () => [],

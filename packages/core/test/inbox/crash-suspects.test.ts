@@ -95,7 +95,7 @@ describe("an inbox whose process has died twice with the same events", () => {
         await call();
         const attempt = (run.input.handlerStates.credit?.attempts ?? 0) + 1;
         return {
-          ending: { kind: "done" },
+          outcome: { kind: "done" },
           changes: [{ name: "credit", kind: "done", attempt }],
           onWritten() {},
         };

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { RunHandle, Runner } from "../../src/inbox/contract/inbox.ts";
 import type { RecordStore, Swap } from "../../src/inbox/contract/store.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
-import type { Ending } from "../../src/inbox/record/ending.ts";
+import type { RunOutcome } from "../../src/inbox/record/run-outcome.ts";
 import { Records } from "../../src/inbox/write/records.ts";
 import { memoryInbox } from "../../src/memory/index.ts";
 import { memoryStore } from "../../src/memory/store.ts";
@@ -15,12 +15,12 @@ import { verifiedEvent } from "../verified-event.ts";
 const LEASE_MS = 9_000;
 
 function runnerOf(
-  endingOf: (run: RunHandle) => Promise<Ending>,
+  outcomeOf: (run: RunHandle) => Promise<RunOutcome>,
 ): Runner & { readonly notices: UndatedNotice[] } {
   const notices: UndatedNotice[] = [];
   return {
     notices,
-    run: async (run) => ({ ending: await endingOf(run), changes: [], onWritten: () => {} }),
+    run: async (run) => ({ outcome: await outcomeOf(run), changes: [], onWritten: () => {} }),
     firstHandler: () => null,
     handlersOf: () => [],
     notify: (notice) => notices.push(notice),

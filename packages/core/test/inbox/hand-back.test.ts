@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import type { Inbox, RunHandle, Runner } from "../../src/inbox/contract/inbox.ts";
 import type { RecordStore } from "../../src/inbox/contract/store.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
-import type { Ending } from "../../src/inbox/record/ending.ts";
+import type { RunOutcome } from "../../src/inbox/record/run-outcome.ts";
 import { memoryStore } from "../../src/memory/store.ts";
 import type { UndatedNotice } from "../../src/notices/notice.ts";
 import { settle } from "../../src/testing/clock.ts";
@@ -79,7 +79,7 @@ function start() {
   };
 }
 
-function runnerOf(endingOf: (run: RunHandle) => Promise<Ending>): Runner & {
+function runnerOf(outcomeOf: (run: RunHandle) => Promise<RunOutcome>): Runner & {
   readonly ran: string[];
   readonly notices: UndatedNotice[];
 } {
@@ -90,7 +90,7 @@ function runnerOf(endingOf: (run: RunHandle) => Promise<Ending>): Runner & {
     notices,
     run: async (run) => {
       ran.push(run.input.id);
-      return { ending: await endingOf(run), changes: [], onWritten: () => {} };
+      return { outcome: await outcomeOf(run), changes: [], onWritten: () => {} };
     },
     firstHandler: () => null,
     handlersOf: () => [],

@@ -14,7 +14,7 @@ import { newFile, openFile, watched } from "../sqlite/database-files.ts";
 import { verifiedEvent } from "../verified-event.ts";
 
 const idle: Runner = {
-  run: async () => ({ ending: { kind: "done" }, changes: [], onWritten() {} }),
+  run: async () => ({ outcome: { kind: "done" }, changes: [], onWritten() {} }),
   firstHandler: () => null,
   handlersOf: () => [],
   notify() {},

@@ -7,7 +7,7 @@ export async function held(inbox: Inbox): Promise<string> {
   await inbox.work(
     {
       run: async () => ({
-        ending: { kind: "held", reason: "rejected", detail: null, onHeld: [] },
+        outcome: { kind: "held", reason: "rejected", detail: null, onHeld: [] },
         changes: [],
         onWritten: () => {},
       }),

@@ -10,10 +10,10 @@ import type { RecordStore } from "../../src/inbox/contract/store.ts";
 import { moveRecords } from "../../src/inbox/move.ts";
 import { copyRecord, encodeRecord, isUnreadable } from "../../src/inbox/record/codec.ts";
 import { replay, retryNow } from "../../src/inbox/record/decisions.ts";
-import type { Ending } from "../../src/inbox/record/ending.ts";
 import { erase } from "../../src/inbox/record/erase.ts";
 import type { IdempotencyRecord } from "../../src/inbox/record/record.ts";
 import { closeClaim } from "../../src/inbox/record/reference-claim.ts";
+import type { RunOutcome } from "../../src/inbox/record/run-outcome.ts";
 import { findNextSlot } from "../../src/inbox/record/schedule.ts";
 import { releaseSubject, takeSubject } from "../../src/inbox/record/subject.ts";
 import { aesGcm } from "../../src/seal/index.ts";
@@ -151,15 +151,15 @@ describe("a move after a move that was killed between its two writes, to the new
     expect(await recordIn(old, key)).toBeNull();
   }
 
-  const endings: readonly (readonly [string, Ending])[] = [
+  const outcomes: readonly (readonly [string, RunOutcome])[] = [
     ["ran it", { kind: "done" }],
     ["tried it, and will try again", { kind: "retry", delayMs: HOUR_MS }],
     ["gave it up", { kind: "held", reason: "exhausted", detail: null, onHeld: [] }],
   ];
-  it.each(endings)("brings the changes that the old receiver has made since: %s", (_, ending) =>
+  it.each(outcomes)("brings the changes that the old receiver has made since: %s", (_, outcome) =>
     withStores(PLAIN, (stores) =>
       movedAgain(stores, acceptedRecord(key, stores.old.now(key)), (record, now) =>
-        endedRecord(key, now, record, ending),
+        endedRecord(key, now, record, outcome),
       ),
     ),
   );
@@ -201,7 +201,7 @@ describe("a move after a move that was killed between its two writes, to the new
 
 describe("a move to an inbox that knows the same transaction", () => {
   const key = keyOf(1);
-  const retry: Ending = { kind: "retry", delayMs: HOUR_MS };
+  const retry: RunOutcome = { kind: "retry", delayMs: HOUR_MS };
 
   it.each<readonly [string, Act]>([
     ["has run it", (record, now) => endedRecord(key, now, record)],
@@ -348,9 +348,9 @@ describe("moves in random orders", () => {
     return record;
   }
 
-  function ran(key: string, now: number, record: IdempotencyRecord, ending: Ending): IdempotencyRecord {
+  function ran(key: string, now: number, record: IdempotencyRecord, outcome: RunOutcome): IdempotencyRecord {
     const slot = record.slots[findNextSlot(record, now) ?? ""];
-    return endedRecord(key, now, record, slot?.state === "held" ? { kind: "stays-held" } : ending);
+    return endedRecord(key, now, record, slot?.state === "held" ? { kind: "stays-held" } : outcome);
   }
 
   /** The record after an act; null if the act is not possible now. */

@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import type { Inbox, RunEnd, RunHandle, Runner } from "../../src/inbox/contract/inbox.ts";
 import type { RecordStore } from "../../src/inbox/contract/store.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
-import type { Ending } from "../../src/inbox/record/ending.ts";
+import type { RunOutcome } from "../../src/inbox/record/run-outcome.ts";
 import { memoryStore } from "../../src/memory/store.ts";
 import { newSeed, seededRandom } from "../../src/testing/store/random.ts";
 import { sleep } from "../../src/time/clock.ts";
@@ -43,7 +43,7 @@ function troubled(clock: FakeClock, random: () => number): { store: RecordStore;
 
 /** A runner whose runs end in every way: at once or late, with a failure, held, handed back, or with an error of the runner itself. */
 function unsteady(clock: FakeClock, random: () => number): Runner {
-  const endings: readonly Ending[] = [
+  const outcomes: readonly RunOutcome[] = [
     { kind: "done" },
     { kind: "done" },
     { kind: "retry", delayMs: 100 },
@@ -58,8 +58,8 @@ function unsteady(clock: FakeClock, random: () => number): Runner {
       if (random() < 0.3) await sleep(clock, random() * 600);
       if (random() < 0.2) await run.waitWithoutPlace(sleep(clock, random() * 400));
       if (random() < 0.1) throw new Error("the runner fails");
-      const ending = endings[Math.floor(random() * endings.length)] as Ending;
-      return { ending, changes: [], onWritten: () => {} };
+      const outcome = outcomes[Math.floor(random() * outcomes.length)] as RunOutcome;
+      return { outcome, changes: [], onWritten: () => {} };
     },
   };
 }
@@ -78,7 +78,7 @@ async function mostAtOneTime(inbox: Inbox, clock: FakeClock): Promise<number> {
     async run() {
       running++;
       await gate;
-      return { ending: { kind: "done" }, changes: [], onWritten: () => {} };
+      return { outcome: { kind: "done" }, changes: [], onWritten: () => {} };
     },
   };
   await inbox.run(runner, { concurrency: CONCURRENCY });

@@ -64,7 +64,7 @@ function failing(clock: FakeClock, delayMs: () => number, calls: number[]): Runn
   return {
     run: async () => {
       calls.push(clock.now());
-      return { ending: { kind: "retry", delayMs: delayMs() }, changes: [], onWritten: () => {} };
+      return { outcome: { kind: "retry", delayMs: delayMs() }, changes: [], onWritten: () => {} };
     },
     firstHandler: () => null,
     handlersOf: () => [],
@@ -205,7 +205,7 @@ describe("events that only one of two processes can run", () => {
     const waits: number[] = [];
     const run: Runner["run"] = async () => {
       waits.push(clock.now() - startedAt);
-      return { ending: { kind: "done" }, changes: [], onWritten: () => {} };
+      return { outcome: { kind: "done" }, changes: [], onWritten: () => {} };
     };
     await newer.run({ ...idle, run }, { concurrency: 1 });
     await clock.advance(60_000);

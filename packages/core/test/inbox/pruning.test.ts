@@ -16,7 +16,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 const runner: Runner = {
-  run: async () => ({ ending: { kind: "done" }, changes: [], onWritten: () => {} }),
+  run: async () => ({ outcome: { kind: "done" }, changes: [], onWritten: () => {} }),
   firstHandler: () => null,
   handlersOf: () => [],
   notify: () => {},

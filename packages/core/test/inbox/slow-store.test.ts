@@ -40,13 +40,13 @@ function runnerOf(clock: FakeClock, called: string[], notices: UndatedNotice[]):
       const before = handlerStates.credit ?? null;
       if (run.mayCall() !== "yes") {
         const changes = [{ name: "credit", kind: "undone", before } as const];
-        return { ending: { kind: "handed-back" }, changes, onWritten() {} };
+        return { outcome: { kind: "handed-back" }, changes, onWritten() {} };
       }
       run.noteCall();
       called.push(eventId);
       await sleep(clock, 500);
       return {
-        ending: { kind: "done" },
+        outcome: { kind: "done" },
         changes: [{ name: "credit", kind: "done", attempt: 1 }],
         onWritten() {},
       };

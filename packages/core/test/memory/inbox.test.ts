@@ -1,20 +1,20 @@
 import { fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import type { RunHandle, Runner } from "../../src/inbox/contract/inbox.ts";
-import type { Ending } from "../../src/inbox/record/ending.ts";
+import type { RunOutcome } from "../../src/inbox/record/run-outcome.ts";
 import { memoryInbox } from "../../src/memory/index.ts";
 import { verifiedEvent } from "../verified-event.ts";
 
 /** Ends every run in the same way; onHeld handlers are through at once. */
 function runner(
-  ending: Ending = { kind: "done" },
+  outcome: RunOutcome = { kind: "done" },
   ran: (run: RunHandle) => Promise<void> = async () => {},
 ): Runner {
   return {
     async run(run) {
       await ran(run);
       return {
-        ending: run.input.mode === "onHeld" ? { kind: "stays-held" } : ending,
+        outcome: run.input.mode === "onHeld" ? { kind: "stays-held" } : outcome,
         changes: [],
         onWritten: () => {},
       };

@@ -27,7 +27,7 @@ function writingRunner(): Runner & { readonly ran: string[] } {
       run.noteCall();
       ran.push(run.input.id);
       const change = { name: "main", kind: "done", attempt: 1 } as const;
-      return { ending: { kind: "done" }, changes: [change], onWritten: () => {} };
+      return { outcome: { kind: "done" }, changes: [change], onWritten: () => {} };
     },
     firstHandler: () => "main",
     handlersOf: () => [],

@@ -188,7 +188,7 @@ function isBegun(answer: AcceptAnswer | undefined): boolean {
 }
 
 async function reportOf(run: Run | null, state: RunReport["state"]): Promise<RunReport> {
-  return run === null ? { state, ran: false } : (await run.whenEnded).report;
+  return run === null ? { state, ran: false } : run.report();
 }
 
 function isInboxFullError(error: unknown): boolean {

@@ -2,10 +2,10 @@ import type { StallKind, UndatedNotice } from "../../notices/notice.ts";
 import type { FlowName } from "../../protocol/events.ts";
 import type { AsyncContext } from "../../time/async-context.ts";
 import type { Cancellation } from "../../time/cancellation.ts";
-import type { Ending } from "../record/ending.ts";
 import type { AcceptResult, RunReport, VerifiedEvent } from "../record/event.ts";
 import type { HandlerChange } from "../record/handler-state.ts";
 import type { RunInput } from "../record/run-input.ts";
+import type { RunOutcome } from "../record/run-outcome.ts";
 import type { SubjectAnswer } from "../record/subject.ts";
 import type { Events } from "./events.ts";
 import type { HandlersDiff } from "./handler-sets.ts";
@@ -79,10 +79,10 @@ export interface RunHandle {
   accept(event: VerifiedEvent): Promise<AcceptResult>;
 }
 
-/** The result of a run. */
+/** What the runner hands to the inbox at the end of a run, for one write. How that write went is an `EndResult`. */
 export interface RunEnd {
-  readonly ending: Ending;
-  /** States of handlers that are not written yet. They are written together with the ending. */
+  readonly outcome: RunOutcome;
+  /** States of handlers that are not written yet. They are written together with the outcome. */
   readonly changes: readonly HandlerChange[];
   /** Called once both are written. */
   onWritten(): void;

@@ -137,7 +137,7 @@ export interface AcceptResult {
   readonly whenHandled?: Promise<RunReport>;
 }
 
-/** The result for an event that was to be run at once. */
+/** The answer to a caller who asked for a run of one event. Unlike an outcome, there is one even if the event was not run. */
 export interface RunReport {
   /**
    * The event's state afterwards; null if there is no such event. `running` if another run has it, or if this process

@@ -1,9 +1,9 @@
 import type { EventFacts } from "../../notices/notice.ts";
 import type { FlowName } from "../../protocol/events.ts";
 import { overtake } from "./accept-into-record.ts";
-import type { Ending } from "./ending.ts";
 import type { SlotState } from "./event.ts";
 import { type HandlerChange, type HandlerState, ON_HELD_PREFIX } from "./handler-state.ts";
+import type { Lane } from "./lane.ts";
 import {
   addHistory,
   endSlot,
@@ -14,7 +14,8 @@ import {
 } from "./record.ts";
 import { type FinishedClaims, finishedClaimsOf, noteClaim } from "./reference-claim.ts";
 import type { RunInput } from "./run-input.ts";
-import { findNextSlot, pullBackRecordTimes } from "./schedule.ts";
+import type { RunOutcome } from "./run-outcome.ts";
+import { dueTimeOf, findNextSlot, pullBackRecordTimes } from "./schedule.ts";
 import { rankOf } from "./table.ts";
 
 /** An event is begun early at most this often, however many copies ask for it. */
@@ -344,13 +345,17 @@ export function wasDecidedMeanwhile(record: IdempotencyRecord | null, { mode, sl
   return mode === "onHeld" && state !== undefined && state !== "held";
 }
 
-export type EndRunResult =
+/** What ending a run has changed in its record, or that the lease was lost. What the run has come to is its `RunOutcome`. */
+export type EndResult =
+  /** Another run may have the event by now. Nothing has changed. */
   | { readonly kind: "lost" }
   | {
       readonly kind: "ended";
       readonly overtaken: readonly EventFacts[];
       /** The claims of the record, if everything in it is finished after this run. */
       readonly claimsToClose: FinishedClaims | null;
+      /** When this or another event of the record falls due; null for never. */
+      readonly nextDue: { readonly inMs: number; readonly lane: Lane } | null;
     };
 
 /**
@@ -369,13 +374,13 @@ export function isBegunBy(record: IdempotencyRecord | null, { slot, token }: Run
 export function endRun(
   record: IdempotencyRecord | null,
   { key, slot: slotKey, token }: RunInput,
-  ending: Ending,
+  outcome: RunOutcome,
   changes: readonly HandlerChange[],
   now: number,
   hadTurn = false,
-): EndRunResult {
+): EndResult {
   if (record?.slots[slotKey]?.runToken === endedTokenOf(token)) {
-    return { kind: "ended", overtaken: [], claimsToClose: finishedClaimsOf(record) };
+    return endedResult(record, [], now);
   }
   const leased = findLeasedSlot(record, slotKey, token);
   if (record === null || leased === null) return { kind: "lost" };
@@ -384,39 +389,44 @@ export function endRun(
   record.lease = null;
   slot.runToken = endedTokenOf(token);
   if (hadTurn && slot.subject !== undefined) slot.subject = { ...slot.subject, hadTurn };
-  switch (ending.kind) {
+  switch (outcome.kind) {
     case "done":
     case "stale":
-      endSlot(record, slot, { at: now, what: ending.kind });
+      endSlot(record, slot, { at: now, what: outcome.kind });
       break;
     case "retry":
-      waitAgain(slot, work, ending.delayMs, now);
+      waitAgain(slot, work, outcome.delayMs, now);
       break;
     case "held":
       slot.state = "held";
-      slot.isOnHeldDone = ending.onHeld.length === 0;
-      work.reason = ending.reason;
-      work.detail = ending.detail?.slice(0, MAX_DETAIL_CHARS) ?? null;
+      slot.isOnHeldDone = outcome.onHeld.length === 0;
+      work.reason = outcome.reason;
+      work.detail = outcome.detail?.slice(0, MAX_DETAIL_CHARS) ?? null;
       work.heldAt = now;
       work.dueAt = now;
       work.originalDelayMs = 0;
       work.handlerStates = Object.fromEntries(
         Object.entries(work.handlerStates).filter(([name]) => !name.startsWith(ON_HELD_PREFIX)),
       );
-      setUntriedHandlers(work, ending.onHeld);
-      addHistory(work, { at: now, what: `held: ${ending.reason}` });
+      setUntriedHandlers(work, outcome.onHeld);
+      addHistory(work, { at: now, what: `held: ${outcome.reason}` });
       break;
     case "stays-held":
       slot.isOnHeldDone = true;
       break;
     case "handed-back":
       // Without a delay, the due time stays the same. So the event keeps its place in the queue.
-      if (ending.delayMs !== undefined) waitAgain(slot, work, ending.delayMs, now);
+      if (outcome.delayMs !== undefined) waitAgain(slot, work, outcome.delayMs, now);
       else if (slot.state === "running") slot.state = "waiting";
       break;
   }
-  const overtaken = overtake(record, key, now);
-  return { kind: "ended", overtaken, claimsToClose: finishedClaimsOf(record) };
+  return endedResult(record, overtake(record, key, now), now);
+}
+
+function endedResult(record: IdempotencyRecord, overtaken: readonly EventFacts[], now: number): EndResult {
+  const dueTime = dueTimeOf(record);
+  const nextDue = dueTime === null ? null : { inMs: dueTime.at - now, lane: dueTime.lane };
+  return { kind: "ended", overtaken, claimsToClose: finishedClaimsOf(record), nextDue };
 }
 
 function waitAgain(slot: Slot, work: OpenWork, delayMs: number, now: number): void {

@@ -224,18 +224,18 @@ export function addHistory({ history }: Pick<OpenWork, "history">, entry: Histor
 export function endSlot(
   record: IdempotencyRecord,
   slot: Slot,
-  ending: HistoryEntry & { readonly what: "done" | "stale" | "discarded" },
+  endEntry: HistoryEntry & { readonly what: "done" | "stale" | "discarded" },
 ): void {
   const { work } = slot;
   const retentionMs = work?.retentionMs ?? 0;
-  record.expiresAt = Math.max(record.expiresAt, Math.max(ending.at, record.signedAt) + retentionMs);
-  slot.state = ending.what;
-  const past = work === null ? null : endedHistoryOf(work, ending);
+  record.expiresAt = Math.max(record.expiresAt, Math.max(endEntry.at, record.signedAt) + retentionMs);
+  slot.state = endEntry.what;
+  const past = work === null ? null : endedHistoryOf(work, endEntry);
   if (past !== null) slot.past = past;
-  const kept = work === null ? null : replayDataOf(slot, work, ending.what);
+  const kept = work === null ? null : replayDataOf(slot, work, endEntry.what);
   if (kept !== null) {
     slot.kept = kept;
-    record.expiresAt = Math.max(record.expiresAt, ending.at + kept.keepMs);
+    record.expiresAt = Math.max(record.expiresAt, endEntry.at + kept.keepMs);
   }
   slot.work = null;
 }
@@ -253,11 +253,11 @@ function replayDataOf({ verdict }: Slot, work: OpenWork, endState: SlotState): R
 /** The part of an event's life to keep. For nearly every event this is nothing: it was accepted and done. */
 function endedHistoryOf(
   { history, handlerStates, copies = 0, lastCopyAt }: OpenWork,
-  ending: HistoryEntry,
+  endEntry: HistoryEntry,
 ): EndedHistory | null {
-  if (history.length <= 1 && copies === 0 && ending.by === undefined) return null;
+  if (history.length <= 1 && copies === 0 && endEntry.by === undefined) return null;
   const skipped = countSkipped(handlerStates);
-  const lastLine = skipped === 0 ? ending : { ...ending, skipped };
+  const lastLine = skipped === 0 ? endEntry : { ...endEntry, skipped };
   const lines = [...history, lastLine].map((line) => shortenLine(line, MAX_ENDED_TEXT_CHARS));
   if (lines.length > MAX_ENDED_HISTORY_LINES) lines.splice(1, lines.length - MAX_ENDED_HISTORY_LINES);
   return { history: lines, copies, lastCopyAt: lastCopyAt ?? null };

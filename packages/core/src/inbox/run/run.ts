@@ -4,7 +4,6 @@ import { Cancellation } from "../../time/cancellation.ts";
 import { sleep } from "../../time/clock.ts";
 import type { Inbox, RunEnd, RunHandle, Runner } from "../contract/inbox.ts";
 import type { VersionedRecord } from "../contract/store.ts";
-import type { Ending } from "../record/ending.ts";
 import type { AcceptResult, RunReport, VerifiedEvent } from "../record/event.ts";
 import type { HandlerChange } from "../record/handler-state.ts";
 import type { Lane } from "../record/lane.ts";
@@ -13,7 +12,7 @@ import {
   type BeginResult,
   begin,
   beginNext,
-  type EndRunResult,
+  type EndResult,
   endRun,
   isBegunBy,
   renew,
@@ -24,7 +23,8 @@ import {
 import type { IdempotencyRecord } from "../record/record.ts";
 import { claimAtRun } from "../record/reference-claim.ts";
 import { factsOf, type RunInput } from "../record/run-input.ts";
-import { dueTimeOf, failedRunDelayMs } from "../record/schedule.ts";
+import type { RunOutcome } from "../record/run-outcome.ts";
+import { failedRunDelayMs } from "../record/schedule.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
 import { type ChangeResult, isRecordError, type RecordChange } from "../write/records.ts";
 import { groupSizeOf } from "./crash-suspects.ts";
@@ -59,37 +59,11 @@ export interface RunRequest {
   readonly earlyBecause?: BeginOptions["earlyBecause"];
 }
 
-/** How a run ended. */
-export interface RunResult {
-  readonly report: RunReport;
-  /** Null if the lease was lost. */
-  readonly ending: Ending["kind"] | null;
-}
-
-/** The outcome of the write of a run's end. */
-export type EndResult =
-  | (Extract<EndRunResult, { kind: "ended" }> & {
-      /** When this or another event of the record falls due; null for never. */
-      readonly dueInMs: number | null;
-      /** The version of the record after the write. */
-      readonly version: string | null;
-    })
-  /** Nothing was written, or another process may have the event by now. */
-  | { readonly kind: "lost" }
-  /** The record cannot be read any more, so another run would fail in the same way. */
-  | { readonly kind: "unreadable" };
-
 /**
  * The lease as a write of the run has found it. `decided`: a person has decided about the held event, and the decision
  * ended the lease.
  */
 type LeaseState = "kept" | "lost" | "decided";
-
-/** The outcome of a write that was repeated until the store answered. */
-type WriteResult<T> =
-  | ({ readonly kind: "changed" } & ChangeResult<T>)
-  | { readonly kind: "unreadable" }
-  | { readonly kind: "abandoned" };
 
 /** The answer about a record whose flow only other processes have. */
 const FOREIGN_FLOW_CHANGE = { answer: { kind: "wait", isRunning: false }, record: null } as const;
@@ -115,7 +89,8 @@ export class Run implements RunHandle {
   readonly inBackground: boolean;
   readonly lane: Lane;
   readonly cancellation: Cancellation = new Cancellation();
-  readonly whenEnded: Promise<RunResult>;
+  /** Resolves when the end of the run is over: to the outcome that was written, or to null if the lease was lost. */
+  readonly whenEnded: Promise<RunOutcome["kind"] | null>;
   context: AsyncContext;
   /** A handler was called. If the end of the run cannot be stored, an effect may happen twice. */
   hasCalledHandler = false;
@@ -126,7 +101,7 @@ export class Run implements RunHandle {
   readonly #runToken: string;
   readonly #turn: SubjectTurn;
   readonly #earlyBecause: BeginOptions["earlyBecause"];
-  #resolve: (ended: RunResult) => void = () => {};
+  #resolve: (outcome: RunOutcome["kind"] | null) => void = () => {};
   #input: RunInput | null = null;
   readonly #lease: LeaseTime;
   #phase: Phase = "begun";
@@ -237,7 +212,7 @@ export class Run implements RunHandle {
       this.runner.notify(inboxErrorNotice("run", error));
       const changes = this.hasCalledHandler ? [] : this.undoneStart;
       const delayMs = failedRunDelayMs(this.input.lastDelayMs);
-      return { ending: { kind: "retry", delayMs }, changes, onWritten: () => {} };
+      return { outcome: { kind: "retry", delayMs }, changes, onWritten: () => {} };
     }
   }
 
@@ -320,7 +295,7 @@ export class Run implements RunHandle {
       const isKept = change(record, now);
       return { answer: isKept ? "kept" : this.#lossReason(record), record: isKept ? record : null };
     });
-    const leaseState = result.kind === "changed" ? result.answer : "lost";
+    const leaseState = typeof result === "string" ? "lost" : result.answer;
     if (leaseState !== "kept") this.#lose(leaseState);
     return leaseState === "kept";
   }
@@ -329,46 +304,53 @@ export class Run implements RunHandle {
     return wasDecidedMeanwhile(record, this.input) ? "decided" : "lost";
   }
 
-  /** Every run ends here. Writes the end of the run. */
-  async writeEnd({ ending, changes }: RunEnd): Promise<EndResult> {
+  /**
+   * Every run ends here. Writes the end of the run. `unreadable`: the record cannot be read any more, so another run would
+   * fail in the same way.
+   */
+  async writeEnd({
+    outcome,
+    changes,
+  }: RunEnd): Promise<ChangeResult<EndResult | { readonly kind: "unreadable" }>> {
     this.#phase = "ending";
     let mayHaveEnded = false;
-    let dueInMs: number | null = null;
     let lossReason: Exclude<LeaseState, "kept"> = "lost";
-    const result = await this.#persist<EndRunResult>("finish", (record, now, mayHaveBeenMade) => {
+    const result = await this.#persist<EndResult>("finish", (record, now, mayHaveBeenMade) => {
       mayHaveEnded = mayHaveBeenMade;
-      const answer = endRun(record, this.input, ending, changes, now, this.#turn.isTaken);
+      const answer = endRun(record, this.input, outcome, changes, now, this.#turn.isTaken);
       if (answer.kind === "lost") lossReason = this.#lossReason(record);
       if (record === null || answer.kind === "lost") return { answer, record: null };
-      const dueTime = dueTimeOf(record);
-      dueInMs = dueTime === null ? null : dueTime.at - now;
-      const isDue = dueTime !== null && dueTime.at <= now;
+      const { nextDue } = answer;
+      const isDue = nextDue !== null && nextDue.inMs <= 0;
       return {
         answer,
         record,
-        shouldAnnounce: isDue && !(this.inBackground && this.#host.hasRoom(dueTime.lane)),
+        shouldAnnounce: isDue && !(this.inBackground && this.#host.hasRoom(nextDue.lane)),
       };
     });
-    if (result.kind === "changed" && result.answer.kind === "ended") {
-      await this.#turn.release(this.input, ending.kind === "done" || ending.kind === "stale");
-      return { ...result.answer, dueInMs, version: result.version };
+    if (typeof result !== "string" && result.answer.kind === "ended") {
+      await this.#turn.release(this.input, outcome.kind === "done" || outcome.kind === "stale");
+      return result;
     }
     // The answer to the write was lost. If the write was made, another process may already have the event. If it was
     // not made, nobody can take the event before this lease ends, and a process that takes it then warns before it
     // calls a handler.
     if (mayHaveEnded && !this.#lease.isOver) this.#phase = "lost";
     else this.#lose(lossReason);
-    return { kind: result.kind === "unreadable" ? "unreadable" : "lost" };
+    return { answer: { kind: result === "unreadable" ? result : "lost" }, version: null };
   }
 
-  /** Resolves `whenEnded`. `isWritten` is false if the lease was lost. */
-  resolveEnded(isWritten: boolean, { kind }: Ending): void {
-    this.#resolve({ report: this.#reportOf(isWritten, kind), ending: isWritten ? kind : null });
+  /** Resolves {@link whenEnded}. Null: the lease was lost. */
+  resolveEnded(outcome: RunOutcome["kind"] | null): void {
+    this.#resolve(outcome);
   }
 
-  #reportOf(isWritten: boolean, kind: Ending["kind"]): RunReport {
-    if (!isWritten) return { state: "running", ran: true };
-    switch (kind) {
+  /** What the caller who asked for this run is told when it has ended. */
+  async report(): Promise<RunReport> {
+    const outcome = await this.whenEnded;
+    switch (outcome) {
+      case null:
+        return { state: "running", ran: true };
       case "done":
         return { state: "done", ran: true };
       case "stale":
@@ -385,21 +367,24 @@ export class Run implements RunHandle {
 
   /**
    * Writes until the store answers. The handler is not called again meanwhile: the process keeps its result. Only two
-   * things end the repetition: the record has become unreadable, or the inbox was closed and waits no longer.
+   * things end the repetition: the record has become `unreadable`, or the inbox was closed and waits no longer (`abandoned`).
    */
-  async #persist<T>(during: InboxCall, change: RecordChange<T>): Promise<WriteResult<T>> {
+  async #persist<T>(
+    during: InboxCall,
+    change: RecordChange<T>,
+  ): Promise<ChangeResult<T> | "unreadable" | "abandoned"> {
     const { operations, records, environment, leaseMs: deadlineMs } = this.#core;
     const onFailure = (cause: unknown): void => operations.recordFailure("end", cause);
     for (let delayMs = REPEAT_MIN_PAUSE_MS; ; delayMs = Math.min(delayMs * 2, REPEAT_MAX_PAUSE_MS)) {
-      if (this.#core.isAbandoned) return { kind: "abandoned" };
+      if (this.#core.isAbandoned) return "abandoned";
       try {
         const result = await records.change({ key: this.key, change, deadlineMs, onFailure });
         operations.recordSuccess("end");
-        return { kind: "changed", ...result };
+        return result;
       } catch (error) {
-        if (this.#core.isAbandoned) return { kind: "abandoned" };
+        if (this.#core.isAbandoned) return "abandoned";
         this.runner.notify(inboxErrorNotice(during, error));
-        if (isRecordError(error)) return { kind: "unreadable" };
+        if (isRecordError(error)) return "unreadable";
         operations.recordFailure("end", error);
         await sleep(environment, delayMs);
       }

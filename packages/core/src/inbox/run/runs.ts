@@ -273,7 +273,7 @@ export class Runs {
     }
     if (result.kind === "leased") {
       this.start(run);
-      return (await run.whenEnded).report;
+      return run.report();
     }
     await this.giveUp(run);
     switch (result.kind) {
@@ -370,25 +370,25 @@ export class Runs {
   /** Hands back a run before any handler was called. The event then waits for the first process that has a place. */
   async #handBack(run: Run): Promise<void> {
     this.crowds.countWaiting(run.input);
-    await this.#end(run, { ending: { kind: "handed-back" }, changes: run.undoneStart, onWritten: () => {} });
+    await this.#end(run, { outcome: { kind: "handed-back" }, changes: run.undoneStart, onWritten: () => {} });
   }
 
   /** Writes the end of a run, and what follows from it. */
   async #end(run: Run, end: RunEnd): Promise<void> {
     const { key, runner } = run;
-    const result = await run.writeEnd(end);
-    const isWritten = result.kind === "ended";
+    const { answer, version } = await run.writeEnd(end);
+    const isWritten = answer.kind === "ended";
     if (isWritten) {
       end.onWritten();
-      for (const facts of result.overtaken) runner.notify({ type: "stale", ...facts });
-      if (result.claimsToClose !== null) await this.#closeClaims(run, result.version, result.claimsToClose);
+      for (const facts of answer.overtaken) runner.notify({ type: "stale", ...facts });
+      if (answer.claimsToClose !== null) await this.#closeClaims(run, version, answer.claimsToClose);
     }
-    if (result.kind === "unreadable") this.#brokenRecords.add(key);
+    if (answer.kind === "unreadable") this.#brokenRecords.add(key);
     else await this.#hiddenRecords.unhideIfHidden(key, runner);
     this.crowds.countEnded(run.input, run.lane);
-    run.resolveEnded(isWritten, end.ending);
+    run.resolveEnded(isWritten ? end.outcome.kind : null);
     this.#giveBack(run);
-    if (isWritten && result.dueInMs !== null) this.#dispatcher.onPostponed(result.dueInMs);
+    if (isWritten && answer.nextDue !== null) this.#dispatcher.onPostponed(answer.nextDue.inMs);
   }
 
   /** Lets the claims of a record expire with the record. */

@@ -3,12 +3,12 @@ import { createHash } from "node:crypto";
 import { accept } from "../../inbox/record/accept-into-record.ts";
 import { copyRecord } from "../../inbox/record/codec.ts";
 import { discard, isMade, replay } from "../../inbox/record/decisions.ts";
-import type { Ending } from "../../inbox/record/ending.ts";
 import type { VerifiedEvent } from "../../inbox/record/event.ts";
 import { labelOf } from "../../inbox/record/label.ts";
 import type { Lane } from "../../inbox/record/lane.ts";
 import { beginNext, endRun } from "../../inbox/record/leased-run.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
+import type { RunOutcome } from "../../inbox/record/run-outcome.ts";
 import { sideRecord } from "../../inbox/record/side-record.ts";
 import type { HeldReason } from "../../protocol/held-reasons.ts";
 import { tokenMaker } from "../../time/environment.ts";
@@ -119,9 +119,9 @@ export function endedRecord(
   key: string,
   now: number,
   before: IdempotencyRecord,
-  ending: Ending = { kind: "done" },
+  outcome: RunOutcome = { kind: "done" },
 ): IdempotencyRecord {
-  return withNextRun(key, now, before, HOUR_MS, ending);
+  return withNextRun(key, now, before, HOUR_MS, outcome);
 }
 
 function withNextRun(
@@ -129,7 +129,7 @@ function withNextRun(
   now: number,
   before: IdempotencyRecord,
   leaseMs: number,
-  ending: Ending | null,
+  outcome: RunOutcome | null,
 ): IdempotencyRecord {
   const record = copyRecord(before);
   const input = beginNext(record, {
@@ -143,7 +143,7 @@ function withNextRun(
     handlersOf: () => [],
   });
   if (input === null) throw new Error("Nothing in the record is due.");
-  if (ending !== null) endRun(record, input, ending, [], now);
+  if (outcome !== null) endRun(record, input, outcome, [], now);
   return record;
 }
 

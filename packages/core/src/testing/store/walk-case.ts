@@ -1,10 +1,10 @@
 /** A random walk over a few records. After every write, the indexes must agree with the records. */
 import assert from "node:assert/strict";
 import type { RecordStore } from "../../inbox/contract/store.ts";
-import type { Ending } from "../../inbox/record/ending.ts";
 import { type EventState, indexOf, type RecordIndex } from "../../inbox/record/index-of.ts";
 import { LANES, type Lane } from "../../inbox/record/lane.ts";
 import type { IdempotencyRecord } from "../../inbox/record/record.ts";
+import type { RunOutcome } from "../../inbox/record/run-outcome.ts";
 import type { StoreCase } from "./fixture.ts";
 import { newSeed, seededRandom } from "./random.ts";
 import { acceptedRecord, begunRecord, decidedRecord, endedRecord, HOUR_MS, keyOf } from "./records.ts";
@@ -119,13 +119,13 @@ function nextOf(
   if (record.lease === null && choose([true, false])) {
     return { record: begunRecord(key, now, unleased, HOUR_MS), unleased };
   }
-  const ending = choose<Ending>([
+  const outcome = choose<RunOutcome>([
     { kind: "done" },
     { kind: "retry", delayMs: HOUR_MS },
     { kind: "held", reason: "rejected", detail: null, onHeld: choose([[], ["held:held"]]) },
     { kind: "handed-back" },
   ]);
-  return withoutLease(endedRecord(key, now, unleased, ending));
+  return withoutLease(endedRecord(key, now, unleased, outcome));
 }
 
 function indexesOf(

@@ -362,6 +362,7 @@ describe("the end of a run", () => {
       kind: "ended",
       overtaken: [],
       claimsToClose: null,
+      nextDue: null,
     });
     expect(tested.slot(SUCCESS)).toMatchObject({ state: "done", work: null });
     expect(tested.record).toMatchObject({ lease: null, expiresAt: 7_000 + DAY });
@@ -410,13 +411,13 @@ describe("the end of a run", () => {
   it("as held gives the onHeld handlers a lease until they are done, and the event stays held", () => {
     const tested = running();
     tested.endRun(SUCCESS, { kind: "held", reason: "rejected", detail: null, onHeld: ["held:held"] });
-    for (const ending of [
+    for (const outcome of [
       { kind: "retry", delayMs: 0 },
       { kind: "handed-back" },
       { kind: "stays-held" },
     ] as const) {
       expect(tested.next()).toMatchObject({ mode: "onHeld", reason: "rejected" });
-      expect(tested.endRun(SUCCESS, ending)).toMatchObject({ kind: "ended" });
+      expect(tested.endRun(SUCCESS, outcome)).toMatchObject({ kind: "ended" });
       expect(tested.slot(SUCCESS).state).toBe("held");
     }
     expect(tested.next()).toBeNull();

@@ -1,6 +1,5 @@
 import { type AcceptContext, accept } from "../../../src/inbox/record/accept-into-record.ts";
 import { eventIn } from "../../../src/inbox/record/decisions.ts";
-import type { Ending } from "../../../src/inbox/record/ending.ts";
 import type { AcceptResult, VerifiedEvent } from "../../../src/inbox/record/event.ts";
 import type { HandlerChange } from "../../../src/inbox/record/handler-state.ts";
 import {
@@ -8,13 +7,14 @@ import {
   type BeginResult,
   begin,
   beginNext,
-  type EndRunResult,
+  type EndResult,
   endRun,
   renew,
   writeHandlerChanges,
 } from "../../../src/inbox/record/leased-run.ts";
 import type { IdempotencyRecord, Slot } from "../../../src/inbox/record/record.ts";
 import type { RunInput } from "../../../src/inbox/record/run-input.ts";
+import type { RunOutcome } from "../../../src/inbox/record/run-outcome.ts";
 import type { StoredEvent } from "../../../src/inbox/record/stored-event.ts";
 
 export const DAY: number = 86_400_000;
@@ -101,8 +101,8 @@ export class RecordUnderTest {
     };
   }
 
-  endRun(slot: string, ending: Ending, changes: readonly HandlerChange[] = [], token = "w"): EndRunResult {
-    return endRun(this.record, { ...this.#lease(slot), token }, ending, changes, this.now);
+  endRun(slot: string, outcome: RunOutcome, changes: readonly HandlerChange[] = [], token = "w"): EndResult {
+    return endRun(this.record, { ...this.#lease(slot), token }, outcome, changes, this.now);
   }
 
   write(slot: string, changes: readonly HandlerChange[], token = "w"): boolean {

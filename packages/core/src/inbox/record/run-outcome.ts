@@ -1,7 +1,7 @@
 import type { HeldReason } from "../../protocol/held-reasons.ts";
 
-/** How a run ended. */
-export type Ending =
+/** What the runner decides about the event at the end of a run. A `RunEnd` has it, with whatever else is to be written. */
+export type RunOutcome =
   | { readonly kind: "done" }
   /** At least one handler is to be tried again, in `delayMs`. */
   | { readonly kind: "retry"; readonly delayMs: number }
