@@ -95,6 +95,14 @@ export const withoutServer: readonly string[] = [
 /** Next.js replaces `Math.random` and others in its process, so no other test may share it. */
 const changesGlobals = ["test/conformance/next-prerender.test.ts"];
 
+const LINKS_ARE_FOLLOWED = "./test/support/links-are-followed.ts";
+
+/** Hooks that each test file of a package needs. They cannot be in what the files import, which is loaded once for all of them. */
+const hooksOf: Readonly<Record<string, readonly string[]>> = {
+  cli: ["packages/cli/test/support/own-folder.ts"],
+  sandbox: ["packages/sandbox/test/support/close-all.ts"],
+};
+
 const withTests = (folder: string): string[] =>
   readdirSync(folder).filter((name) => existsSync(`${folder}/${name}/test`));
 
@@ -106,8 +114,7 @@ const config: ViteUserConfig = {
         project(name, [`packages/${name}/test/**/*.test.ts`], {
           // The command line as one file, once for all of its tests.
           ...(name === "cli" && { globalSetup: "packages/cli/test/support/bundle.ts" }),
-          // What their support starts or writes ends with each file, by a hook that is declared where it is imported.
-          ...((name === "cli" || name === "sandbox") && { isolate: true }),
+          setupFiles: [LINKS_ARE_FOLLOWED, ...(hooksOf[name] ?? [])],
         }),
       ),
       ...withTests("examples").map((name) =>
@@ -158,7 +165,7 @@ function project(
       maxWorkers: WORKERS,
       // One module graph for all files of a worker: to load it for each of them takes as long as to run it.
       isolate: false,
-      setupFiles: options.isolate === true ? [] : ["./test/support/links-are-followed.ts"],
+      setupFiles: options.isolate === true ? [] : [LINKS_ARE_FOLLOWED],
       testTimeout: MAX_WAIT_MS,
       hookTimeout: MAX_WAIT_MS,
       expect: { poll: { timeout: MAX_WAIT_MS / 3 } },

@@ -1,11 +1,16 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll } from "vitest";
 
 /** A folder for this test file, with a space in its name as many have on Windows. */
-export const folder: string = mkdtempSync(join(tmpdir(), "payhooks cli-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+export let folder: string;
+
+/** Makes the folder of the test file that begins now. Returns the function that removes it. */
+export function makeFolder(): () => void {
+  const made = mkdtempSync(join(tmpdir(), "payhooks cli-"));
+  folder = made;
+  return () => rmSync(made, { recursive: true, force: true });
+}
 
 let files = 0;
 

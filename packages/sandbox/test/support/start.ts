@@ -1,5 +1,4 @@
 import { generateKeyPairSync } from "node:crypto";
-import { afterEach } from "vitest";
 import { createSandbox, type Sandbox, type SandboxOptions } from "../../src/index.ts";
 import { startReceiver, type TestReceiver } from "./receiver.ts";
 
@@ -12,9 +11,10 @@ export const privateKey: string = generateKeyPairSync("rsa", {
 
 const open: { close(): Promise<void> }[] = [];
 
-afterEach(async () => {
+/** Closes what the test has started. */
+export async function closeAll(): Promise<void> {
   for (const one of open.splice(0).reverse()) await one.close();
-});
+}
 
 /** Does something when the test is over and its sandboxes are closed. */
 export function atEnd(close: () => void): void {
