@@ -2,11 +2,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { helpOf, labelOf, textOf } from "../../packages/cli/src/command-line/help.ts";
-import { COMMANDS } from "../../packages/cli/src/commands.ts";
+import { loadCommands } from "../../packages/cli/src/commands.ts";
 import { INBOX_OPTIONS } from "../../packages/cli/src/events/open-inbox.ts";
 import { VARIABLE_NAMES } from "../../packages/cli/src/sandbox/environment.ts";
 import { root } from "../package/workspace.ts";
 import { namesIn, readDocument, rowsOf, type Section, sectionOf } from "./markdown.ts";
+
+const COMMANDS = await loadCommands();
 
 const page = readDocument("docs/reference/cli.md");
 const plain = (cell: string | undefined): string =>

@@ -6,8 +6,10 @@ import { createReceiver, memoryInbox } from "@payhooks/core";
 import { createTestKeys } from "@payhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { readArguments } from "../../packages/cli/src/command-line/parsed-arguments.ts";
-import { COMMANDS } from "../../packages/cli/src/commands.ts";
+import { loadCommands } from "../../packages/cli/src/commands.ts";
 import { linksIn, readDocument, rowsOf, type Section, sectionOf } from "./markdown.ts";
+
+const COMMANDS = await loadCommands();
 
 const page = readDocument("docs/questions.md");
 const questions = page.sections.filter(({ level }) => level === 2);

@@ -1,25 +1,28 @@
-import { alertsCommand } from "./alerts/command.ts";
 import type { Command } from "./command-line/command.ts";
-import { eventsCommand } from "./events/command.ts";
-import { explainCommand } from "./explain/command.ts";
-import { migrateCommand } from "./migrate/command.ts";
-import { moveCommand } from "./move/command.ts";
-import { resealCommand } from "./reseal/command.ts";
-import { sandboxCommand } from "./sandbox/sandbox-command.ts";
-import { sendCommand } from "./send/command.ts";
-import { shadowCommand } from "./shadow/command.ts";
-import { verifyCommand } from "./verify/command.ts";
 
-/** In the order of the help. */
-export const COMMANDS: readonly Command[] = [
-  sandboxCommand,
-  sendCommand,
-  verifyCommand,
-  eventsCommand,
-  explainCommand,
-  alertsCommand,
-  migrateCommand,
-  moveCommand,
-  resealCommand,
-  shadowCommand,
-];
+type Load = () => Promise<Command>;
+
+/** By name, in the order of the help. Only the command that is called is loaded. */
+const LOADERS: Readonly<Record<string, Load>> = {
+  sandbox: async () => (await import("./sandbox/sandbox-command.ts")).sandboxCommand,
+  send: async () => (await import("./send/command.ts")).sendCommand,
+  verify: async () => (await import("./verify/command.ts")).verifyCommand,
+  events: async () => (await import("./events/command.ts")).eventsCommand,
+  explain: async () => (await import("./explain/command.ts")).explainCommand,
+  alerts: async () => (await import("./alerts/command.ts")).alertsCommand,
+  migrate: async () => (await import("./migrate/command.ts")).migrateCommand,
+  move: async () => (await import("./move/command.ts")).moveCommand,
+  reseal: async () => (await import("./reseal/command.ts")).resealCommand,
+  shadow: async () => (await import("./shadow/command.ts")).shadowCommand,
+};
+
+export const COMMAND_NAMES: readonly string[] = Object.keys(LOADERS);
+
+/** Null if there is no such command. */
+export async function loadCommand(name: string): Promise<Command | null> {
+  return Object.hasOwn(LOADERS, name) ? ((await LOADERS[name]?.()) ?? null) : null;
+}
+
+export function loadCommands(): Promise<Command[]> {
+  return Promise.all(Object.values(LOADERS).map((load) => load()));
+}

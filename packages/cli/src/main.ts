@@ -7,7 +7,7 @@ import { Output } from "./command-line/output.ts";
 import { readArguments } from "./command-line/parsed-arguments.ts";
 import { escapeForTerminal, paint, printJson, printText } from "./command-line/printer.ts";
 import { createTerminal } from "./command-line/terminal.ts";
-import { COMMANDS } from "./commands.ts";
+import { COMMAND_NAMES, loadCommand, loadCommands } from "./commands.ts";
 
 /** Runs one command line. Resolves with the exit code; never rejects. */
 export async function main(argv: readonly string[]): Promise<number> {
@@ -31,11 +31,14 @@ async function dispatch(argv: readonly string[], output: Output): Promise<number
   }
   if (name === undefined || name === "--help" || name === "-h" || name === "help") {
     const topic = name === "help" ? rest[0] : undefined;
-    const text = topic === undefined ? overview(COMMANDS, manifest.version) : helpOf(commandNamed(topic));
+    const text =
+      topic === undefined
+        ? overview(await loadCommands(), manifest.version)
+        : helpOf(await commandNamed(topic));
     printText(name === undefined ? "stderr" : "stdout", text);
     return name === undefined ? EXIT.usage : EXIT.ok;
   }
-  const command = commandNamed(name);
+  const command = await commandNamed(name);
   const args = readArguments(command, rest);
   if (args.flag("help")) {
     printText("stdout", helpOf(command));
@@ -45,16 +48,15 @@ async function dispatch(argv: readonly string[], output: Output): Promise<number
   return command.run(args, createTerminal(args.flag("json")), output.stop);
 }
 
-function commandNamed(name: string): Command {
-  const names = COMMANDS.map((command) => command.name);
-  const found = COMMANDS.find((command) => command.name === name);
-  if (found !== undefined) return found;
-  const near = findNearest(name, names);
+async function commandNamed(name: string): Promise<Command> {
+  const found = await loadCommand(name);
+  if (found !== null) return found;
+  const near = findNearest(name, COMMAND_NAMES);
   const hint = near === null ? "" : ` Did you mean ${near}?`;
   const what = name.startsWith("-") ? "option" : "command";
   throw new UsageError(
     `Unknown ${what} ${name}.${hint}`,
-    `Commands: ${names.join(", ")}. See payhooks --help`,
+    `Commands: ${COMMAND_NAMES.join(", ")}. See payhooks --help`,
   );
 }
 

@@ -2,8 +2,10 @@ import { spawnSync } from "node:child_process";
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { findNearest } from "../src/command-line/nearest.ts";
-import { COMMANDS } from "../src/commands.ts";
+import { COMMAND_NAMES, loadCommands } from "../src/commands.ts";
 import { payhooks } from "./support/run.ts";
+
+const COMMANDS = await loadCommands();
 
 const manifest: { version: string } = JSON.parse(
   readFileSync(new URL("../package.json", import.meta.url), "utf8"),
@@ -12,6 +14,7 @@ const manifest: { version: string } = JSON.parse(
 describe("payhooks", () => {
   it("lists its commands with --help, and also without arguments, but as an error", async () => {
     const help = await payhooks(["--help"]);
+    expect(COMMANDS.map(({ name }) => name)).toEqual(COMMAND_NAMES);
     for (const { name, summary } of COMMANDS) expect(help.stdout).toContain(`${name.padEnd(7)}  ${summary}`);
     expect(help).toMatchObject({ code: 0, stderr: "" });
     expect(await payhooks([])).toMatchObject({ code: 2, stdout: "", stderr: help.stdout });
