@@ -87,7 +87,7 @@ interface Result {
 }
 
 const [payhooksServer, bareServer] = [child("abuse-server.ts", "payhooks"), child("abuse-server.ts", "bare")];
-const good = child("abuse-good.ts");
+const good = child("abuse-good-sender.ts");
 const [[payhooksPort], [barePort]] = (await Promise.all([
   once(payhooksServer, "message"),
   once(bareServer, "message"),

@@ -10,7 +10,7 @@ import type { VerifiedEvent } from "../../packages/core/src/inbox/record/event.t
 import { hasRedis } from "../../scripts/redis-server.mjs";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { until, withScope } from "../faults/harness/scope.ts";
-import { idleRunner } from "./fill.ts";
+import { idleRunner } from "./finished-records.ts";
 import { heapInUse } from "./heap.ts";
 import { type InboxName, openInbox } from "./inboxes.ts";
 import { benchEvent } from "./redis-event.ts";

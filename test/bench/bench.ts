@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: what Payhooks costs on top of a framework and the signature check, held against the goals of
  * goals.ts. `--quick` measures less and writes nothing, `--all` measures more, and on Node 24 too. `--node 24` runs the
- * server on that version alone. `--by-hand`, `--abuse`, `--redis`, `--sqlite`, `--effects`, `--backlog`, `--merchants`, `--burst`, `--seeing`, `--otel`, `--seal`, `--sources` and `--soak` are
+ * server on that version alone. `--by-hand`, `--abuse`, `--redis`, `--sqlite`, `--effects`, `--backlog`, `--merchants`, `--burst`, `--search`, `--otel`, `--seal`, `--sources` and `--soak` are
  * benches of their own.
  */
 import { availableParallelism, loadavg } from "node:os";
@@ -14,14 +14,14 @@ import { RedisServer } from "../faults/harness/redis-server.ts";
 import { type Scope, withScope } from "../faults/harness/scope.ts";
 import { root } from "../package/workspace.ts";
 import { compareByHand } from "./by-hand/compare.ts";
+import { GROUPS, type Group, measureGroup, QUICK_GROUPS } from "./comparison-groups.ts";
 import { signedDeliveries } from "./deliveries.ts";
 import { RECORD_BYTES_GOAL } from "./goals.ts";
-import { GROUPS, type Group, measureGroup, QUICK_GROUPS } from "./groups.ts";
 import { installNode, installPeers } from "./install.ts";
 import { measureMore } from "./more/measure.ts";
 import { measureParts } from "./more/parts.ts";
 import { measureProfile } from "./more/profile.ts";
-import { recordBytes } from "./records.ts";
+import { recordBytes } from "./record-bytes.ts";
 import { goalTable, groupTable, writeReport } from "./report.ts";
 import { moreSections } from "./report-more.ts";
 import { type GoalFigures, type GroupFigures, type Results, readResults, writeResults } from "./results.ts";
@@ -42,7 +42,7 @@ const { values: flags } = parseArgs({
     backlog: { type: "boolean", default: false },
     merchants: { type: "boolean", default: false },
     burst: { type: "boolean", default: false },
-    seeing: { type: "boolean", default: false },
+    search: { type: "boolean", default: false },
     otel: { type: "boolean", default: false },
     seal: { type: "boolean", default: false },
     sources: { type: "boolean", default: false },
@@ -66,7 +66,7 @@ const BUDGET_MS = flags.quick ? 60_000 : 7 * 60_000;
 
 if (flags["by-hand"]) await withScope((scope) => compareByHand(scope, flags.quick));
 if (flags.abuse) {
-  await import("./abuse-loop.ts");
+  await import("./abuse-event-loop.ts");
   await import("./abuse.ts");
 }
 if (flags.redis) await import("./redis.ts");
@@ -75,7 +75,7 @@ if (flags.effects) await import("./effects.ts");
 if (flags.backlog) await import("./backlog.ts");
 if (flags.merchants) await import("./merchants.ts");
 if (flags.burst) await import("./burst.ts");
-if (flags.seeing) await import("./seeing.ts");
+if (flags.search) await import("./search.ts");
 if (flags.otel) await import("./otel.ts");
 if (flags.seal) await import("./seal.ts");
 if (flags.sources) await import("./sources.ts");
@@ -89,7 +89,7 @@ const benchesOfTheirOwn = [
   flags.backlog,
   flags.merchants,
   flags.burst,
-  flags.seeing,
+  flags.search,
   flags.otel,
   flags.seal,
   flags.sources,

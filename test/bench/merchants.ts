@@ -8,7 +8,7 @@ import { hasRedis } from "../../scripts/redis-server.mjs";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { until, withScope } from "../faults/harness/scope.ts";
-import { idleRunner } from "./fill.ts";
+import { idleRunner } from "./finished-records.ts";
 import { type InboxName, openInbox } from "./inboxes.ts";
 import { benchEvent } from "./redis-event.ts";
 import { percentile } from "./statistics.ts";

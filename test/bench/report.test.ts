@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { chart } from "./chart.ts";
+import { costChart } from "./cost-chart.ts";
 import { goalTable, groupTable, pages } from "./report.ts";
 import type { Results } from "./results.ts";
 import { estimate, type Verdict } from "./statistics.ts";
@@ -69,7 +69,7 @@ describe("the page of details", () => {
 
 describe("the chart", () => {
   it("has a bar for each mode, as long as its processor time", () => {
-    const bars = [...chart(results).matchAll(/<rect class="(\w+)"[^>]* width="([\d.]+)"/g)];
+    const bars = [...costChart(results).matchAll(/<rect class="(\w+)"[^>]* width="([\d.]+)"/g)];
     expect(bars.map(([, kind]) => kind)).toEqual(["bar", "ours"]);
     const [byHand = 0, ours = 0] = bars.map(([, , width]) => Number(width));
     expect(ours / byHand).toBeCloseTo(25 / 20, 2);

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { BY_HAND_CHART, byHandChart, byHandDetails, byHandSection } from "./by-hand/report.ts";
 import { type ByHandResults, readByHand } from "./by-hand/results.ts";
-import { chart } from "./chart.ts";
+import { costChart } from "./cost-chart.ts";
 import type { FrameworkName, Scheme } from "./protocol.ts";
 import { moreSections } from "./report-more.ts";
 import {
@@ -15,7 +15,7 @@ import {
   readResults,
   VERSIONS,
 } from "./results.ts";
-import { readSeeing, type SeeingResults, seeingSection } from "./seeing-results.ts";
+import { readSearch, type SearchResults, searchSection } from "./search-results.ts";
 import { readSources, type SourcesResults, sourcesSection } from "./sources-results.ts";
 import { figureOf, intervalOf, MODES, table } from "./table.ts";
 
@@ -86,7 +86,7 @@ export function writeReport(): void {
 /** Every chart of the pages, by the name of its file. */
 export function charts(byHand: ByHandResults | null, all: readonly Results[]): ReadonlyMap<string, string> {
   const first = byHand === null ? [] : [[BY_HAND_CHART, byHandChart(byHand)] as const];
-  return new Map([...first, ...all.map((results) => [chartName(results), chart(results)] as const)]);
+  return new Map([...first, ...all.map((results) => [chartName(results), costChart(results)] as const)]);
 }
 
 export function allResults(): readonly Results[] {
@@ -100,12 +100,12 @@ const chartName = (results: Pick<Results, "node">): string => `node-${majorOf(re
 export function pages(
   byHand: ByHandResults | null,
   all: readonly Results[],
-  seeing: SeeingResults | null = readSeeing(),
+  search: SearchResults | null = readSearch(),
   sources: SourcesResults | null = readSources(),
 ): ReadonlyMap<string, string> {
   const compared = byHand === null ? [] : [byHandSection(byHand)];
   const details = byHand === null ? [] : [byHandDetails(byHand)];
-  const inside = seeing === null ? [] : [seeingSection(seeing)];
+  const inside = search === null ? [] : [searchSection(search)];
   const senders = sources === null ? [] : [sourcesSection(sources)];
   const page = (...sections: readonly string[]): string => `${sections.join("\n\n")}\n`;
   return new Map([

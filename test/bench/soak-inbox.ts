@@ -1,7 +1,7 @@
 /** One inbox at a steady load, in a process of its own that tells what it holds whenever it is asked. */
 import { readdirSync } from "node:fs";
 import type { ListCursor } from "@payhooks/core/inbox";
-import { idleRunner } from "./fill.ts";
+import { idleRunner } from "./finished-records.ts";
 import { heapInUse } from "./heap.ts";
 import { type InboxName, openInbox } from "./inboxes.ts";
 import { benchEvent } from "./redis-event.ts";

@@ -15,7 +15,7 @@ import Database from "libsql";
 import { newId, sampleEvent } from "../contract/sample-events.ts";
 import { silent } from "../support/silent.ts";
 import { signedDeliveries } from "./deliveries.ts";
-import { fillStore } from "./fill.ts";
+import { fillStore } from "./finished-records.ts";
 import { measureRounds, pairedRates, pairedRatios, WARM_UP_ROUNDS } from "./rounds.ts";
 import { buildPrograms, startServer } from "./server.ts";
 import { estimate, median, percentile, verdictOf } from "./statistics.ts";

@@ -3,8 +3,15 @@
  * and never twice.
  */
 import { expect } from "vitest";
+import {
+  type ContractCase,
+  type Gate,
+  newGate,
+  onFreshData,
+  type Process,
+  type Rig,
+} from "./inbox-processes.ts";
 import { depositOf, merchantOn, noticed } from "./merchant-receiver.ts";
-import { type ContractCase, type Gate, newGate, onFreshData, type Process, type Rig } from "./rig.ts";
 import {
   newId,
   type SampleRunner,

@@ -6,8 +6,8 @@ import { eachEvent } from "@payhooks/core/events";
 import { signPaymentCallback } from "@payhooks/core/testing";
 import { expect } from "vitest";
 import { ON_WORKERS } from "../../packages/core/src/time/environment.ts";
+import { type ContractCase, onFreshData, type Rig } from "./inbox-processes.ts";
 import { depositOf, type MerchantReceiver, merchantOn } from "./merchant-receiver.ts";
-import { type ContractCase, onFreshData, type Rig } from "./rig.ts";
 
 /** The context that a merchant's application keeps for each of its requests. */
 const requests = new AsyncLocalStorage<string>();

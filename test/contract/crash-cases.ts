@@ -1,8 +1,8 @@
 /** Deaths before and after every write on the way of an event (docs/concepts/inbox.md, The interface), and lost answers. */
 import { Reject } from "@payhooks/core";
 import { expect } from "vitest";
+import { type ContractCase, dyingAt, type Moment, onFreshData, type Process } from "./inbox-processes.ts";
 import { depositOf, type MerchantReceiver, merchantOn, noticed } from "./merchant-receiver.ts";
-import { type ContractCase, dyingAt, type Moment, onFreshData, type Process } from "./rig.ts";
 import { newId, outcomes, sampleEvent, sampleRunner, workAll } from "./sample-events.ts";
 
 const MOMENTS = ["before", "after"] as const;

@@ -5,8 +5,8 @@
 import { type Receiver, Reject } from "@payhooks/core";
 import { connectEvent, signConnectWebhook } from "@payhooks/core/testing";
 import { expect } from "vitest";
+import { type ContractCase, onFreshData, type Rig, withOverrides } from "./inbox-processes.ts";
 import { depositOf, type MerchantReceiver, merchantOn } from "./merchant-receiver.ts";
-import { type ContractCase, onFreshData, type Rig, withOverrides } from "./rig.ts";
 import { does } from "./write-names.ts";
 
 const BY = { by: "an operator", note: "the handlers are there again" };

@@ -3,9 +3,9 @@ import type { ObjectStorage } from "../../packages/core/src/durable-object/stora
 import { DurableObjectStore } from "../../packages/core/src/durable-object/store.ts";
 import { fakeClock } from "../../packages/core/src/testing/clock.ts";
 import { casesOfSlowStores, isFor } from "./inbox-contract.ts";
-import type { FixtureKind, InboxFixture } from "./rig.ts";
+import type { FixtureKind, InboxFixture } from "./inbox-processes.ts";
 import { skippingClock } from "./skipping-clock.ts";
-import { sqliteTraits } from "./sqlite-traits.ts";
+import { sqliteTraits } from "./sqlite-store-traits.ts";
 
 const kind: FixtureKind = { timeTravel: true, endsWithProcess: false, sleeps: true };
 

@@ -5,7 +5,7 @@ import { anyCallbackFields, createTestKeys, signPaymentCallback } from "@payhook
 import { describe, expect, it } from "vitest";
 import { withScope } from "../faults/harness/scope.ts";
 import { silent } from "../support/silent.ts";
-import type { DumpedInboxes } from "./dumps.ts";
+import type { DumpedInboxes } from "./dumped-inboxes.ts";
 
 /** The customer's texts that the inbox gets to know. */
 function textsOf(

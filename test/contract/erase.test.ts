@@ -1,5 +1,5 @@
 /** Searches the inboxes' databases for the texts of an erased customer. */
-import { DUMPED } from "./dumps.ts";
+import { DUMPED_INBOXES } from "./dumped-inboxes.ts";
 import { eraseCases } from "./erase-cases.ts";
 
-eraseCases(DUMPED);
+eraseCases(DUMPED_INBOXES);

@@ -1,6 +1,6 @@
 /** How long a record lives (docs/concepts/deduplication.md, Window and expiry): by the greatest signed time and each delivery, never before it is finished. */
 import { expect } from "vitest";
-import { type ContractCase, onFreshData } from "./rig.ts";
+import { type ContractCase, onFreshData } from "./inbox-processes.ts";
 import {
   heldOf,
   newId,

@@ -3,8 +3,8 @@ import { Reject, serviceNames } from "@payhooks/core";
 import { eachEvent } from "@payhooks/core/events";
 import type { Inbox } from "@payhooks/core/inbox";
 import { expect } from "vitest";
+import { type ContractCase, onFreshData } from "./inbox-processes.ts";
 import { depositOf, merchantOn, noticed } from "./merchant-receiver.ts";
-import { type ContractCase, onFreshData } from "./rig.ts";
 import { heldOf, newId, outcomes, sampleEvent, sampleRunner, workAll } from "./sample-events.ts";
 
 const BY = { by: "an operator", note: "looked into it" };

@@ -11,25 +11,25 @@
  *   injected, give a `fakeClock` and `timeTravel: true`. Where time is real, `advance` waits: give a short `leaseMs`
  *   (a few hundred milliseconds), since the cases measure time in leases and never wait for anything else.
  *
- * Processes die, freeze or lose their connection before and after each call of the store: see `rig.ts`.
+ * Processes die, freeze or lose their connection before and after each call of the store: see `inbox-processes.ts`.
  */
 import { describe, it } from "vitest";
-import { againCases } from "./again-cases.ts";
+import { afterTheEndCases } from "./after-the-end-cases.ts";
 import { beginCases } from "./begin-cases.ts";
 import { contextCases } from "./context-cases.ts";
 import { crashCases } from "./crash-cases.ts";
 import { deployCases } from "./deploy-cases.ts";
+import { eventHistoryCases } from "./event-history-cases.ts";
 import { expiryCases } from "./expiry-cases.ts";
-import { fairCases } from "./fair-cases.ts";
-import { handledCases } from "./handled-cases.ts";
+import { fairnessCases } from "./fairness-cases.ts";
 import { heldCases } from "./held-cases.ts";
+import type { ContractCase, FixtureKind, MakeFixture } from "./inbox-processes.ts";
 import { leaseCases } from "./lease-cases.ts";
-import { lifeCases } from "./life-cases.ts";
+import { markHandledCases } from "./mark-handled-cases.ts";
 import { referenceCases } from "./reference-cases.ts";
 import { retryCases } from "./retry-cases.ts";
 import { retryNowCases } from "./retry-now-cases.ts";
-import type { ContractCase, FixtureKind, MakeFixture } from "./rig.ts";
-import { sharedCases } from "./shared-cases.ts";
+import { sharedTextCases } from "./shared-text-cases.ts";
 import { subjectCases } from "./subject-cases.ts";
 import { tableCases } from "./table-cases.ts";
 import { watchCases } from "./watch-cases.ts";
@@ -48,15 +48,15 @@ export const contractCases: readonly ContractCase[] = [
   ...retryCases,
   ...retryNowCases,
   ...heldCases,
-  ...handledCases,
-  ...againCases,
+  ...markHandledCases,
+  ...afterTheEndCases,
   ...deployCases,
   ...expiryCases,
   ...workCases,
-  ...fairCases,
-  ...lifeCases,
+  ...fairnessCases,
+  ...eventHistoryCases,
   ...watchCases,
-  ...sharedCases,
+  ...sharedTextCases,
   ...contextCases,
 ];
 

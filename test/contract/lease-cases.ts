@@ -10,7 +10,7 @@ import {
   type Process,
   type Rig,
   withOverrides,
-} from "./rig.ts";
+} from "./inbox-processes.ts";
 import {
   endOf,
   finishHandler,

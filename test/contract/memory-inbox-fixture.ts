@@ -1,7 +1,7 @@
 import type { RecordStore } from "@payhooks/core/inbox";
 import { memoryStore } from "@payhooks/core/inbox";
 import { fakeClock } from "@payhooks/core/testing";
-import { type FixtureKind, type InboxFixture, withOverrides } from "./rig.ts";
+import { type FixtureKind, type InboxFixture, withOverrides } from "./inbox-processes.ts";
 import { skippingClock } from "./skipping-clock.ts";
 
 const BOUNDS = { maxRecords: 5_000, maxUnfinished: 5_000 };

@@ -16,7 +16,7 @@ import {
 } from "@payhooks/core/testing";
 import { expect } from "vitest";
 import { silent } from "../support/silent.ts";
-import type { Process, Rig } from "./rig.ts";
+import type { Process, Rig } from "./inbox-processes.ts";
 
 let keys: TestKeys | null = null;
 

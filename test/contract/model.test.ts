@@ -1,9 +1,9 @@
 import type { RecordStore } from "@payhooks/core/inbox";
 import { expect, it } from "vitest";
 import { newSeed } from "../faults/harness/scope.ts";
+import { type InboxFixture, withOverrides } from "./inbox-processes.ts";
 import { memoryInboxFixture, sharedMemoryInboxFixture } from "./memory-inbox-fixture.ts";
 import { playModel } from "./model.ts";
-import { type InboxFixture, withOverrides } from "./rig.ts";
 
 it("random deliveries by parallel clients on memory are answered as by the model", {
   timeout: 60_000,

@@ -5,8 +5,8 @@
  */
 import { createInbox } from "@payhooks/core/inbox";
 import { seededRandom } from "../faults/harness/scope.ts";
+import type { InboxFixture } from "./inbox-processes.ts";
 import { type ModelAnswer, type ModelDelivery, ReferenceModel } from "./reference-model.ts";
-import type { InboxFixture } from "./rig.ts";
 import { newId, sampleEvent, sampleRunner, slotNameOf, workAll } from "./sample-events.ts";
 
 const CLIENTS = 3;

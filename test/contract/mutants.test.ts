@@ -33,13 +33,13 @@ import { type AsyncContext, emptyContext } from "../../packages/core/src/time/as
 import { isThenable } from "../../packages/core/src/time/awaitable.ts";
 import { Stopwatch } from "../../packages/core/src/time/clock.ts";
 import { contractCases, isFor } from "./inbox-contract.ts";
+import { type FixtureKind, type InboxFixture, withOverrides } from "./inbox-processes.ts";
 import {
   memoryInboxFixture,
   memoryKind,
   sharedMemoryInboxFixture,
   sharedMemoryKind,
 } from "./memory-inbox-fixture.ts";
-import { type FixtureKind, type InboxFixture, withOverrides } from "./rig.ts";
 
 interface Mutant {
   readonly name: string;

@@ -1,5 +1,5 @@
 /** Searches MariaDB for the texts of an erased customer. */
-import { DUMPED_MYSQL } from "./dumps-mysql.ts";
+import { DUMPED_MYSQL_INBOXES } from "./dumped-mysql-inbox.ts";
 import { eraseCases } from "./erase-cases.ts";
 
-eraseCases(DUMPED_MYSQL);
+eraseCases(DUMPED_MYSQL_INBOXES);

@@ -16,7 +16,7 @@ import { keys } from "../faults/harness/system.ts";
 import { freePort } from "../support/free-port.ts";
 import { silent } from "../support/silent.ts";
 import { mysqlStoreFixture } from "./mysql-store-fixture.ts";
-import { kindsOf, newOnes } from "./new-writes.ts";
+import { kindsOf, newRecordWrites } from "./new-record-writes.ts";
 
 let server: MariadbServer;
 let admin: Connection;
@@ -45,7 +45,7 @@ const works = (store: ReturnType<typeof mysqlStore>): Promise<boolean> =>
 function open(own: Scope, url: string, statementTimeoutMs = 1_500) {
   const fixture = mysqlStoreFixture(() => url, { statementTimeoutMs });
   const store = own.add(fixture.connect(), (one) => one.close());
-  return { ...fixture, store, newOnes: (count: number) => newOnes(store, count) };
+  return { ...fixture, store, newWrites: (count: number) => newRecordWrites(store, count) };
 }
 
 const TABLES = ["records", "events", "readings", "notes", "meta"];
@@ -62,9 +62,9 @@ describe("data that vanishes under a running process is reported once, and the p
     ...TABLES.map((table) => [`DROP of ${table}`, `DROP TABLE $_${table}`, "replaced"]),
   ])("%s", (_, sql, why) =>
     withScope(async (own) => {
-      const { store, prefix, newOnes, connect } = open(own, server.url);
+      const { store, prefix, newWrites, connect } = open(own, server.url);
       await store.open();
-      const swaps = newOnes(3);
+      const swaps = newWrites(3);
       await swapAll(store, swaps);
       expect(await store.findLoss?.(swaps)).toBeNull();
       const other = own.add(connect(), (one) => one.close());
@@ -77,7 +77,7 @@ describe("data that vanishes under a running process is reported once, and the p
       // Another process with the same tables learns of new data by its name.
       expect(await other.findLoss?.([])).toBe(isRenamed ? "replaced" : null);
       expect(other.datasetId).toBe(store.datasetId);
-      expect(kindsOf(await swapAll(store, newOnes(5).slice(3)))).toEqual(["written"]);
+      expect(kindsOf(await swapAll(store, newWrites(5).slice(3)))).toEqual(["written"]);
       await store.writeNote?.("a", "note");
       await sendCanary(store);
     }),
@@ -85,11 +85,11 @@ describe("data that vanishes under a running process is reported once, and the p
 
   it("a dropped table is made again although no record is known", () =>
     withScope(async (own) => {
-      const { store, prefix, newOnes } = open(own, server.url);
+      const { store, prefix, newWrites } = open(own, server.url);
       await store.open();
       await admin.query(`DROP TABLE ${prefix}_records`);
       expect(await store.findLoss?.([])).toBe("replaced");
-      expect(kindsOf(await swapAll(store, newOnes(1)))).toEqual(["written"]);
+      expect(kindsOf(await swapAll(store, newWrites(1)))).toEqual(["written"]);
     }));
 
   it.each([true, false])("all tables are emptied, and the user may not make any (migrate: %s)", (migrate) =>
@@ -112,13 +112,13 @@ describe("data that vanishes under a running process is reported once, and the p
 
   it("if the user may not make the tables again, each loss is reported once, and the process goes on when they are there", () =>
     withScope(async (own) => {
-      const { store: maker, prefix, newOnes } = open(own, server.url);
+      const { store: maker, prefix, newWrites } = open(own, server.url);
       await maker.open();
       const store = own.add(mysqlStore(server.url, { prefix, migrate: false, logger: silent }), (one) =>
         one.close(),
       );
       await store.open();
-      const swaps = newOnes(3);
+      const swaps = newWrites(3);
       await swapAll(store, swaps);
       await admin.query(`DROP TABLE ${prefix}_meta`);
       expect(await store.findLoss?.(swaps)).toBe("replaced");
@@ -152,9 +152,9 @@ describe("data that vanishes under a running process is reported once, and the p
 describe("tables that are lost", () => {
   it("leave nothing that is taken for an event of a later record", () =>
     withScope(async (own) => {
-      const { store, prefix, newOnes } = open(own, server.url);
+      const { store, prefix, newWrites } = open(own, server.url);
       await store.open();
-      const [first, second] = newOnes(2);
+      const [first, second] = newWrites(2);
       if (first === undefined || second === undefined) expect.fail("no writes");
       await swapAll(store, [first]);
       await admin.query(`TRUNCATE ${prefix}_records`);
@@ -247,9 +247,9 @@ it("keys that differ in case, accents or spaces at the end belong to different r
 
 it("an event that fits into no packet is refused alone, and the writes beside it are made", () =>
   withScope(async (own) => {
-    const { store, newOnes } = open(own, server.url);
+    const { store, newWrites } = open(own, server.url);
     await store.open();
-    const [first, ...others] = newOnes(10);
+    const [first, ...others] = newWrites(10);
     if (first === undefined) expect.fail("no write");
     const content = Buffer.alloc(2_000_000, "a");
     const long = swapOf(store, first.key, null, acceptedRecord(first.key, store.now(first.key), { content }));
@@ -284,10 +284,10 @@ it("a deadlock in the second lane leaves no record of the first lane hidden", ()
 describe("a MariaDB that does not write", { timeout: 60_000 }, () => {
   it("because it is read-only says so, and takes the same writes afterwards", () =>
     withScope(async (own) => {
-      const { store, newOnes } = open(own, urlAs("shop:right-pass"), 20_000);
+      const { store, newWrites } = open(own, urlAs("shop:right-pass"), 20_000);
       await store.open();
       await admin.query("SET GLOBAL read_only = 1");
-      const swaps = newOnes(120);
+      const swaps = newWrites(120);
       expect(kindsOf(await swapAll(store, swaps))).toEqual(["not-written"]);
       await admin.query("SET GLOBAL read_only = 0");
       const again = swaps.map((swap) => ({ ...swap, at: store.now(swap.key) }));
@@ -296,9 +296,9 @@ describe("a MariaDB that does not write", { timeout: 60_000 }, () => {
 
   it("because another session has locked the row has written nothing, and goes on afterwards", () =>
     withScope(async (own) => {
-      const { store, newOnes, prefix } = open(own, server.url);
+      const { store, newWrites, prefix } = open(own, server.url);
       await store.open();
-      const [first] = newOnes(1);
+      const [first] = newWrites(1);
       if (first === undefined) expect.fail("no write");
       await swapAll(store, [first]);
       await admin.query(`START TRANSACTION; SELECT * FROM ${prefix}_records FOR UPDATE`);
@@ -315,9 +315,9 @@ describe("a MariaDB that does not write", { timeout: 60_000 }, () => {
 
   it("because it is frozen leaves the outcome of a write open: sent again, the write is made once", () =>
     withScope(async (own) => {
-      const { store, newOnes } = open(own, server.url);
+      const { store, newWrites } = open(own, server.url);
       await store.open();
-      const swaps = newOnes(60);
+      const swaps = newWrites(60);
       await server.kill("SIGSTOP");
       expect(kindsOf(await swapAll(store, swaps))).toEqual(["unknown"]);
       await server.kill("SIGCONT");
@@ -335,24 +335,24 @@ describe("a MariaDB that does not write", { timeout: 60_000 }, () => {
   it("because it cannot be reached has written nothing", () =>
     withScope(async (own) => {
       const proxy = await NetworkProxy.start(own, Number(new URL(server.url).port));
-      const { store, newOnes } = open(own, `mysql://root@127.0.0.1:${new URL(proxy.url).port}/shop`);
+      const { store, newWrites } = open(own, `mysql://root@127.0.0.1:${new URL(proxy.url).port}/shop`);
       await store.open();
       proxy.refuse(true);
       await until("the connections are known to be gone", async () =>
-        kindsOf(await swapAll(store, newOnes(1))).includes("not-written"),
+        kindsOf(await swapAll(store, newWrites(1))).includes("not-written"),
       );
       proxy.refuse(false);
-      expect(kindsOf(await swapAll(store, newOnes(3)))).toEqual(["written"]);
+      expect(kindsOf(await swapAll(store, newWrites(3)))).toEqual(["written"]);
     }));
 
   it("because it was killed has every write that it has confirmed, and no half of a write", () =>
     withScope(async (own) => {
-      const { store, newOnes } = open(own, server.url);
+      const { store, newWrites } = open(own, server.url);
       await store.open();
       const confirmed: Swap[] = [];
       let isKilled = false;
       const writing = (async () => {
-        for (const swap of newOnes(5_000)) {
+        for (const swap of newWrites(5_000)) {
           const [result] = await swapAll(store, [{ ...swap, at: store.now(swap.key) }]);
           if (result?.kind === "written") confirmed.push(swap);
           if (isKilled) return;

@@ -12,7 +12,7 @@ import { deliver, startReceiver } from "../faults/harness/receivers.ts";
 import { type Scope, until, withScope } from "../faults/harness/scope.ts";
 import { keys } from "../faults/harness/system.ts";
 import { silent } from "../support/silent.ts";
-import { kindsOf } from "./new-writes.ts";
+import { kindsOf } from "./new-record-writes.ts";
 
 let server: MariadbServer;
 let admin: Connection;

@@ -13,7 +13,7 @@ import { PostgresServer } from "../faults/harness/postgres-server.ts";
 import { NetworkProxy } from "../faults/harness/proxy.ts";
 import { Scope, until, withScope } from "../faults/harness/scope.ts";
 import { silent } from "../support/silent.ts";
-import { kindsOf, newOnes } from "./new-writes.ts";
+import { kindsOf, newRecordWrites } from "./new-record-writes.ts";
 import { postgresStoreFixture } from "./postgres-store-fixture.ts";
 
 const scope = new Scope();
@@ -27,7 +27,7 @@ afterAll(() => scope.close());
 function open(own: Scope, url: string) {
   const fixture = postgresStoreFixture(() => url, { statementTimeoutMs: 1_500 });
   const store = own.add(fixture.connect(), (one) => one.close());
-  return { ...fixture, store, newOnes: (count: number) => newOnes(store, count) };
+  return { ...fixture, store, newWrites: (count: number) => newRecordWrites(store, count) };
 }
 
 describe("a PostgreSQL that has lost its tables", () => {
@@ -132,7 +132,7 @@ describe("a PostgreSQL that refuses to write", { timeout: 60_000 }, () => {
   it("because it is read-only says so, and takes the same writes afterwards", () =>
     withScope(async (own) => {
       const alone = await PostgresServer.start(own);
-      const { store, newOnes } = open(own, alone.url);
+      const { store, newWrites } = open(own, alone.url);
       await store.open();
       await alone.tell("ALTER SYSTEM SET default_transaction_read_only = on");
       await alone.tell("SELECT pg_reload_conf()");
@@ -142,7 +142,7 @@ describe("a PostgreSQL that refuses to write", { timeout: 60_000 }, () => {
           () => true,
         ),
       );
-      const swaps = newOnes(120);
+      const swaps = newWrites(120);
       expect(kindsOf(await swapAll(store, swaps))).toEqual(["not-written"]);
       await alone.tell("ALTER SYSTEM RESET default_transaction_read_only");
       await alone.tell("SELECT pg_reload_conf()");
@@ -159,9 +159,9 @@ describe("a PostgreSQL that refuses to write", { timeout: 60_000 }, () => {
   it("that is frozen leaves the outcome of a write open: sent again, the write is made once", () =>
     withScope(async (own) => {
       const alone = await PostgresServer.start(own);
-      const { store, newOnes } = open(own, alone.url);
+      const { store, newWrites } = open(own, alone.url);
       await store.open();
-      const swaps = newOnes(60);
+      const swaps = newWrites(60);
       alone.freeze();
       expect(kindsOf(await swapAll(store, swaps))).toEqual(["unknown"]);
       alone.thaw();
@@ -184,14 +184,14 @@ describe("a PostgreSQL that refuses to write", { timeout: 60_000 }, () => {
   it("that cannot be reached has written nothing", () =>
     withScope(async (own) => {
       const proxy = await NetworkProxy.start(own, server.port);
-      const { store, newOnes } = open(own, server.urlOf(proxy.port));
+      const { store, newWrites } = open(own, server.urlOf(proxy.port));
       await store.open();
       proxy.refuse(true);
       await until("the connections are known to be gone", async () =>
-        kindsOf(await swapAll(store, newOnes(1))).includes("not-written"),
+        kindsOf(await swapAll(store, newWrites(1))).includes("not-written"),
       );
       proxy.refuse(false);
-      const again = newOnes(3);
+      const again = newWrites(3);
       expect(kindsOf(await swapAll(store, again))).toEqual(["written"]);
     }));
 });
@@ -208,10 +208,10 @@ it("processes that start at one time on a server without tables make them once",
 
 it("a write that PostgreSQL cannot take is refused alone, and the writes beside it are made", () =>
   withScope(async (own) => {
-    const { store, newOnes, schema } = open(own, server.url);
+    const { store, newWrites, schema } = open(own, server.url);
     await store.open();
     await server.tell(`ALTER TABLE ${schema}.records ADD CHECK (length(text) < 100000)`);
-    const [first, ...others] = newOnes(10);
+    const [first, ...others] = newWrites(10);
     if (first === undefined) expect.fail("no write");
     const content = Buffer.alloc(200_000, "a");
     const long = swapOf(store, first.key, null, acceptedRecord(first.key, store.now(first.key), { content }));

@@ -4,7 +4,7 @@ import pg from "pg";
 import { environmentOf } from "../../packages/core/src/time/environment.ts";
 import { pause } from "../faults/harness/scope.ts";
 import { silent } from "../support/silent.ts";
-import type { InboxFixture } from "./rig.ts";
+import type { InboxFixture } from "./inbox-processes.ts";
 
 /** Short, since here time is real; long enough for a process that gets little of a busy machine. */
 const LEASE_MS = 1_500;

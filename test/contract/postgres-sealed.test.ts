@@ -4,7 +4,7 @@ import { Scope } from "../faults/harness/scope.ts";
 import { casesOfSlowStores, inboxContract } from "./inbox-contract.ts";
 import { postgresInboxFixture, waysTo } from "./postgres-inbox-fixture.ts";
 import { redisKind } from "./redis-inbox-fixture.ts";
-import { sealed } from "./sealed.ts";
+import { sealedFixture } from "./sealed-fixture.ts";
 
 const scope = new Scope();
 let server: PostgresServer;
@@ -13,7 +13,12 @@ beforeAll(async () => {
 });
 afterAll(() => scope.close());
 
-inboxContract("PostgreSQL with a seal", () => sealed(postgresInboxFixture(waysTo(server.url))), redisKind, {
-  cases: casesOfSlowStores,
-  concurrent: true,
-});
+inboxContract(
+  "PostgreSQL with a seal",
+  () => sealedFixture(postgresInboxFixture(waysTo(server.url))),
+  redisKind,
+  {
+    cases: casesOfSlowStores,
+    concurrent: true,
+  },
+);

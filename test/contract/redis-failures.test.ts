@@ -22,8 +22,8 @@ import {
 import { NetworkProxy } from "../faults/harness/proxy.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { type Scope, until, withScope } from "../faults/harness/scope.ts";
-import { backlog, expectBegun, expectEnded, expectSubjectTaken, fill } from "./full-redis.ts";
-import { kindsOf, newOnes } from "./new-writes.ts";
+import { kindsOf, newRecordWrites } from "./new-record-writes.ts";
+import { backlog, expectBegun, expectEnded, expectSubjectTaken, fill } from "./redis-out-of-memory.ts";
 import { redisStoreFixture } from "./redis-store-fixture.ts";
 
 const COMMAND_TIMEOUT_MS = 500;
@@ -65,7 +65,7 @@ describe("a Redis that refuses to write", { timeout: 60_000 }, () => {
         const known = await put(store, keyOf(1), null, acceptedRecord(keyOf(1), store.now(keyOf(1))));
         await sendCanary(store);
         await server.tell(refuse, ...by);
-        const swaps = newOnes(store, 120);
+        const swaps = newRecordWrites(store, 120);
         const begin = swapOf(
           store,
           known.key,
@@ -106,7 +106,7 @@ describe("a Redis that is full", { timeout: 60_000 }, () => {
         acceptedRecord(keyOf(2), store.now(keyOf(2)), { status: "PENDING" }),
       );
       await fill(server);
-      const swaps = newOnes(store, 120);
+      const swaps = newRecordWrites(store, 120);
       const refused = await swapAll(store, swaps);
       expect(kinds(refused)).toEqual(repeated("not-written", 120));
       expect(describeError((refused[0] as { cause?: unknown }).cause)).toBe("ReplyError: OOM");
@@ -114,7 +114,7 @@ describe("a Redis that is full", { timeout: 60_000 }, () => {
       const now = store.now(keyOf(2));
       const further = swapOf(store, keyOf(2), pending, acceptedRecord(keyOf(2), now, {}, pending.record));
       const end = swapOf(store, keyOf(1), running, endedRecord(keyOf(1), now, running.record));
-      const mixed = await swapAll(store, [...newOnes(store, 2), further, end]);
+      const mixed = await swapAll(store, [...newRecordWrites(store, 2), further, end]);
       expect(kinds(mixed)).toEqual([...repeated("not-written", 3), "written"]);
       await expectSubjectTaken(store);
       await expect(sendCanary(store)).rejects.toThrow();
@@ -195,7 +195,7 @@ describe("a Redis that does not answer", { timeout: 60_000 }, () => {
       const server = await RedisServer.start(scope);
       const store = await opened(scope, server.url);
       server.freeze();
-      const swaps = newOnes(store, 60);
+      const swaps = newRecordWrites(store, 60);
       expect(kindsOf(await swapAll(store, swaps))).toEqual(["unknown"]);
       server.thaw();
       await until("it answers", () =>
@@ -214,7 +214,7 @@ describe("a Redis that does not answer", { timeout: 60_000 }, () => {
       const proxy = await NetworkProxy.start(scope, server.port);
       const store = await opened(scope, proxy.url);
       proxy.refuse(true);
-      const [swap] = newOnes(store, 1);
+      const [swap] = newRecordWrites(store, 1);
       if (swap === undefined) expect.fail("no write");
       await until("the connection is known to be gone", async () => {
         const [result] = await store.swap([{ ...swap, at: store.now(swap.key) }]);
@@ -237,7 +237,7 @@ describe("a write that Redis cannot take", { timeout: 60_000 }, () => {
       const server = await RedisServer.start(scope);
       const store = await opened(scope, server.url);
       await server.tell("CONFIG", "SET", "proto-max-bulk-len", 1024 * 1024);
-      const swaps = newOnes(store, 10);
+      const swaps = newRecordWrites(store, 10);
       const [first, ...others] = swaps;
       if (first === undefined) expect.fail("no write");
       const content = Buffer.alloc(2 * 1024 * 1024, "a");
@@ -261,7 +261,7 @@ describe("a write that Redis cannot take", { timeout: 60_000 }, () => {
       const store = scope.add(fixture.connect(), (one) => one.close());
       await store.open();
       const shards = new Shards(fixture.prefix);
-      const swaps = newOnes(store, 200);
+      const swaps = newRecordWrites(store, 200);
       await put(store, keyOf(1), null, acceptedRecord(keyOf(1), store.now(keyOf(1))));
       const [due = ""] = await admin.keys(`${fixture.prefix}:*:due`);
       await admin.set(due, "not ours");

@@ -3,9 +3,9 @@ import { afterAll, beforeAll } from "vitest";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { Scope } from "../faults/harness/scope.ts";
 import { casesOfSlowStores, inboxContract } from "./inbox-contract.ts";
+import type { InboxFixture } from "./inbox-processes.ts";
 import { redisInboxFixture, redisKind } from "./redis-inbox-fixture.ts";
-import type { InboxFixture } from "./rig.ts";
-import { sealed } from "./sealed.ts";
+import { sealedFixture } from "./sealed-fixture.ts";
 
 const scope = new Scope();
 let server: RedisServer;
@@ -15,6 +15,6 @@ beforeAll(async () => {
 afterAll(() => scope.close());
 
 const make = (): InboxFixture =>
-  sealed(redisInboxFixture(() => new Redis(server.url, { lazyConnect: true })));
+  sealedFixture(redisInboxFixture(() => new Redis(server.url, { lazyConnect: true })));
 
 inboxContract("Redis with a seal", make, redisKind, { cases: casesOfSlowStores, concurrent: true });

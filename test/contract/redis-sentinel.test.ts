@@ -8,7 +8,7 @@ import { acceptedRecord, keyOf } from "../../packages/core/src/testing/store/rec
 import { expectSame, put, readOne, swapOf } from "../../packages/core/src/testing/store/writes.ts";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { Scope, until, withScope } from "../faults/harness/scope.ts";
-import { backlog, expectBegun, expectEnded, fill } from "./full-redis.ts";
+import { backlog, expectBegun, expectEnded, fill } from "./redis-out-of-memory.ts";
 import { redisStoreFixture, redisTraits } from "./redis-store-fixture.ts";
 
 interface Watched {

@@ -3,8 +3,8 @@ import { afterAll, beforeAll } from "vitest";
 import { RedisServer } from "../faults/harness/redis-server.ts";
 import { Scope } from "../faults/harness/scope.ts";
 import { casesOfSlowStores, inboxContract } from "./inbox-contract.ts";
+import type { InboxFixture } from "./inbox-processes.ts";
 import { redisInboxFixture, redisKind } from "./redis-inbox-fixture.ts";
-import type { InboxFixture } from "./rig.ts";
 
 const scope = new Scope();
 let server: RedisServer;

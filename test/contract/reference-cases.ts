@@ -2,8 +2,8 @@
 import { Reject } from "@payhooks/core";
 import { successesOfReference } from "@payhooks/core/events";
 import { expect } from "vitest";
+import { type ContractCase, onFreshData, type Process, type Rig } from "./inbox-processes.ts";
 import { depositOf, type MerchantReceiver, merchantOn } from "./merchant-receiver.ts";
-import { type ContractCase, onFreshData, type Process, type Rig } from "./rig.ts";
 import {
   heldOf,
   newId,

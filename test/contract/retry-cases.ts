@@ -2,8 +2,8 @@
 import { Reject, RetryAfter, type RunReport } from "@payhooks/core";
 import { expect } from "vitest";
 import type { HandlerChange } from "../../packages/core/src/inbox/record/handler-state.ts";
+import { type ContractCase, newGate, onFreshData } from "./inbox-processes.ts";
 import { depositOf, merchantOn, noticed } from "./merchant-receiver.ts";
-import { type ContractCase, newGate, onFreshData } from "./rig.ts";
 import { endOf, newId, sampleEvent, sampleRunner } from "./sample-events.ts";
 
 export const retryCases: readonly ContractCase[] = [

@@ -1,8 +1,8 @@
 /** A person makes the next attempts of events due now, after an outage (docs/concepts/after-the-end.md, Try now). */
 import { type BulkReport, Reject } from "@payhooks/core";
 import { expect } from "vitest";
+import { type ContractCase, onFreshData, type Rig } from "./inbox-processes.ts";
 import { depositOf, type MerchantReceiver, merchantOn } from "./merchant-receiver.ts";
-import { type ContractCase, onFreshData, type Rig } from "./rig.ts";
 
 const WHO = { by: "amina", note: "the bank is back" };
 const SOON = { ...WHO, perSecond: Number.POSITIVE_INFINITY };

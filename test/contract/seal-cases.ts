@@ -11,7 +11,7 @@ import {
 import { describe, expect, it } from "vitest";
 import { until, withScope } from "../faults/harness/scope.ts";
 import { silent } from "../support/silent.ts";
-import type { DumpedInboxes } from "./dumps.ts";
+import type { DumpedInboxes } from "./dumped-inboxes.ts";
 
 const keys = createTestKeys();
 const keyOf = (id: string): SealKey => ({ id, key: randomBytes(32) });

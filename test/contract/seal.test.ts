@@ -1,5 +1,5 @@
 /** Searches SQLite, Redis and PostgreSQL for the texts of a sealed inbox. */
-import { DUMPED } from "./dumps.ts";
+import { DUMPED_INBOXES } from "./dumped-inboxes.ts";
 import { sealCases } from "./seal-cases.ts";
 
-sealCases(DUMPED);
+sealCases(DUMPED_INBOXES);

@@ -4,7 +4,7 @@ import { casesOfSlowStores, isFor } from "./inbox-contract.ts";
 import { effectsHappenOnce } from "./sqlite-effects.ts";
 import { sqliteInboxFixture, sqliteKind } from "./sqlite-inbox-fixture.ts";
 import { sqliteStoreFixture } from "./sqlite-store-fixture.ts";
-import { sqliteTraits } from "./sqlite-traits.ts";
+import { sqliteTraits } from "./sqlite-store-traits.ts";
 
 /** Every test of the contracts of stores and of inboxes on SQLite, for a runtime without a test runner. */
 export function sqliteCases(open: (file: string) => SqliteHandle): readonly StoreTest[] {

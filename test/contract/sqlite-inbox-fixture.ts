@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RecordStore } from "@payhooks/core/inbox";
 import { type SqliteHandle, sqliteStore } from "@payhooks/core/sqlite";
-import { type FixtureKind, type InboxFixture, withOverrides } from "./rig.ts";
+import { type FixtureKind, type InboxFixture, withOverrides } from "./inbox-processes.ts";
 import { skippingClock } from "./skipping-clock.ts";
 
 /** The contract does not test the death of a machine. So the file can be on a disk in memory, which saves a thousand fsyncs. */

@@ -3,7 +3,7 @@ import Database from "libsql";
 import { describe, it } from "vitest";
 import type { SqliteHandle } from "../../packages/core/src/sqlite/handle.ts";
 import { sqliteStoreFixture } from "./sqlite-store-fixture.ts";
-import { sqliteTraits } from "./sqlite-traits.ts";
+import { sqliteTraits } from "./sqlite-store-traits.ts";
 
 describe("the store contract: SQLite with libsql", () => {
   for (const { name, run } of storeContract(

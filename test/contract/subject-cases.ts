@@ -3,8 +3,16 @@ import { Reject } from "@payhooks/core";
 import { explainOrder } from "@payhooks/core/events";
 import { signConnectWebhook } from "@payhooks/core/testing";
 import { expect } from "vitest";
+import {
+  type ContractCase,
+  dyingAt,
+  newGate,
+  onFreshData,
+  type Process,
+  type Rig,
+  rigOn,
+} from "./inbox-processes.ts";
 import { type MerchantReceiver, merchantOn, noticed } from "./merchant-receiver.ts";
-import { type ContractCase, dyingAt, newGate, onFreshData, type Process, type Rig, rigOn } from "./rig.ts";
 import { RETENTION_MS } from "./sample-events.ts";
 
 const SECRET = "whsec_of_the_merchant";

@@ -2,8 +2,8 @@
 
 import { expect } from "vitest";
 import type { Runner } from "../../packages/core/src/inbox/contract/inbox.ts";
+import { type ContractCase, newGate, onFreshData, rigOn } from "./inbox-processes.ts";
 import { type ModelDelivery, ReferenceModel } from "./reference-model.ts";
-import { type ContractCase, newGate, onFreshData, rigOn } from "./rig.ts";
 import {
   endOf,
   heldOf,

@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import { isCanary } from "../../packages/core/src/inbox/record/canary.ts";
 import type { UndatedNotice } from "../../packages/core/src/notices/notice.ts";
 import { isThenable } from "../../packages/core/src/time/awaitable.ts";
-import { type ContractCase, onFreshData, type Process, type Rig, withOverrides } from "./rig.ts";
+import { type ContractCase, onFreshData, type Process, type Rig, withOverrides } from "./inbox-processes.ts";
 import { newId, sampleEvent, sampleRunner } from "./sample-events.ts";
 
 /** A store that can lose one of its abilities. */

@@ -1,6 +1,6 @@
 /** Taking work, telling about it, and ending (docs/concepts/inbox.md: run, work, close). */
 import { expect } from "vitest";
-import { type ContractCase, newGate, onFreshData, type Rig } from "./rig.ts";
+import { type ContractCase, newGate, onFreshData, type Rig } from "./inbox-processes.ts";
 import {
   finishHandler,
   newId,

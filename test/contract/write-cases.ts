@@ -1,8 +1,8 @@
 /** Writes that are recognised as one's own, sent again, refused, or grouped with others. */
 import type { RecordStore, Swap, SwapResult, VersionedRecord } from "@payhooks/core/inbox";
 import { expect } from "vitest";
+import { type ContractCase, newGate, onFreshData, withOverrides } from "./inbox-processes.ts";
 import { depositOf, merchantOn, noticed } from "./merchant-receiver.ts";
-import { type ContractCase, newGate, onFreshData, withOverrides } from "./rig.ts";
 import { newId, sampleEvent, sampleRunner, workAll } from "./sample-events.ts";
 import { does } from "./write-names.ts";
 

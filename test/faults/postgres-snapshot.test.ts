@@ -5,7 +5,7 @@
 import { createInbox } from "@payhooks/core/inbox";
 import pg from "pg";
 import { expect, it } from "vitest";
-import { idleRunner } from "../bench/fill.ts";
+import { idleRunner } from "../bench/finished-records.ts";
 import { benchEvent } from "../bench/redis-event.ts";
 import { testEvent } from "./harness/events.ts";
 import { storeOf } from "./harness/inbox.ts";

@@ -14,7 +14,7 @@ import { sqliteCases } from "../contract/sqlite-cases.ts";
 import { effectsHappenOnce } from "../contract/sqlite-effects.ts";
 import { sqliteInboxFixture, sqliteKind } from "../contract/sqlite-inbox-fixture.ts";
 import { sqliteStoreFixture } from "../contract/sqlite-store-fixture.ts";
-import { sqliteTraits } from "../contract/sqlite-traits.ts";
+import { sqliteTraits } from "../contract/sqlite-store-traits.ts";
 import { root } from "../package/workspace.ts";
 import { BUN, NODES, type Runtime, requireDriver } from "./install.ts";
 

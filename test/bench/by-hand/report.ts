@@ -1,5 +1,5 @@
 /** The results of the comparison, as Markdown: the tables that a run prints, and its section on each of the two pages. */
-import { barChart } from "../bars.ts";
+import { barChart } from "../bar-chart.ts";
 import { figureOf, intervalOf, table } from "../table.ts";
 import type { ByHandResults, HandlerFigures } from "./results.ts";
 import { CONCURRENCY, NAMES, OURS, WAYS } from "./ways.ts";

@@ -4,7 +4,7 @@ import { redisStore } from "@payhooks/core/redis";
 import { sqliteStore } from "@payhooks/core/sqlite";
 import type { SignedDelivery } from "@payhooks/core/testing";
 import type { RedisServer } from "../../faults/harness/redis-server.ts";
-import { fillStore } from "../fill.ts";
+import { fillStore } from "../finished-records.ts";
 import { senderTo } from "../load.ts";
 import type { ScalingFigures } from "../results.ts";
 import type { ServerProcess } from "../server.ts";

@@ -89,7 +89,7 @@ export class Run implements RunHandle {
   readonly inBackground: boolean;
   readonly lane: Lane;
   readonly cancellation: Cancellation = new Cancellation();
-  /** Resolves when the end of the run is over: to the outcome that was written, or to null if the lease was lost. */
+  /** Resolves once the run is over: to the outcome that was written, or to null if the lease was lost. */
   readonly whenEnded: Promise<RunOutcome["kind"] | null>;
   context: AsyncContext;
   /** A handler was called. If the end of the run cannot be stored, an effect may happen twice. */

@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- --seeing`: how long it takes to find, list and count among a million finished events and ten thousand held
+ * `npm run bench -- --search`: how long it takes to find, list and count among a million finished events and ten thousand held
  * ones, on SQLite and PostgreSQL. Each question is asked of an inbox, as the receiver asks it.
  */
 import { createHash } from "node:crypto";
@@ -16,10 +16,10 @@ import Database from "libsql";
 import { Pool } from "pg";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
 import { withScope } from "../faults/harness/scope.ts";
-import { fillStore } from "./fill.ts";
+import { fillStore } from "./finished-records.ts";
 import { benchEvent } from "./redis-event.ts";
 import { writeReport } from "./report.ts";
-import { type SeeingFigures, type SeeingResults, writeSeeing } from "./seeing-results.ts";
+import { type SearchFigures, type SearchResults, writeSearch } from "./search-results.ts";
 
 const FINISHED = 1_000_000;
 const HELD = 10_000;
@@ -122,7 +122,7 @@ function heldEvent(n: number): Parameters<Inbox["accept"]>[0] {
   };
 }
 
-async function measure({ name, store, copy }: Ground): Promise<SeeingFigures> {
+async function measure({ name, store, copy }: Ground): Promise<SearchFigures> {
   const inbox = createInbox(store);
   await inbox.ready();
   const started = Date.now();
@@ -161,7 +161,7 @@ function keyOfTransaction(id: string): string {
 }
 
 function sqliteInboxFixture(folder: string): Ground {
-  const file = join(folder, "seeing.db");
+  const file = join(folder, "search.db");
   return {
     name: "SQLite",
     store: sqliteStore(file),
@@ -208,13 +208,13 @@ function postgresInboxFixture(url: string): Ground {
 }
 
 await withScope(async (scope) => {
-  const folder = mkdtempSync(join(tmpdir(), "payhooks-seeing-"));
+  const folder = mkdtempSync(join(tmpdir(), "payhooks-search-"));
   const server = await PostgresServer.start(scope);
   try {
     const grounds = [sqliteInboxFixture(folder), postgresInboxFixture(server.url)];
-    const stores: SeeingFigures[] = [];
+    const stores: SearchFigures[] = [];
     for (const ground of grounds) stores.push(await measure(ground));
-    const results: SeeingResults = {
+    const results: SearchResults = {
       node: process.versions.node,
       load: loadavg()[0] ?? 0,
       measuredOn: new Date().toISOString().slice(0, 10),
@@ -223,7 +223,7 @@ await withScope(async (scope) => {
       rounds: ROUNDS,
       stores,
     };
-    writeSeeing(results);
+    writeSearch(results);
     writeReport();
   } finally {
     rmSync(folder, { recursive: true, force: true });

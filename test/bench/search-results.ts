@@ -1,14 +1,14 @@
-/** The results of `npm run bench -- --seeing`, and the section that shows them. */
+/** The results of `npm run bench -- --search`, and the section that shows them. */
 import { readFound, writeFound } from "./results.ts";
 import { table } from "./table.ts";
 
 /** The times of one store. */
-export interface SeeingFigures {
+export interface SearchFigures {
   readonly name: string;
   readonly rows: readonly { readonly what: string; readonly medianMs: number; readonly mostMs: number }[];
 }
 
-export interface SeeingResults {
+export interface SearchResults {
   readonly node: string;
   /** The system's load in the last minute of the run. */
   readonly load: number;
@@ -16,18 +16,18 @@ export interface SeeingResults {
   readonly finished: number;
   readonly held: number;
   readonly rounds: number;
-  readonly stores: readonly SeeingFigures[];
+  readonly stores: readonly SearchFigures[];
 }
 
-const NAME = "seeing";
+const NAME = "search";
 /** For each question, in milliseconds. */
 const GOAL_MS = 100;
 
-export const readSeeing = (): SeeingResults | null => readFound<SeeingResults>(NAME);
-export const writeSeeing = (results: SeeingResults): void => writeFound(NAME, results);
+export const readSearch = (): SearchResults | null => readFound<SearchResults>(NAME);
+export const writeSearch = (results: SearchResults): void => writeFound(NAME, results);
 
 /** The section of the page. */
-export function seeingSection({
+export function searchSection({
   node,
   load,
   measuredOn,
@@ -35,7 +35,7 @@ export function seeingSection({
   held,
   rounds,
   stores,
-}: SeeingResults): string {
+}: SearchResults): string {
   const questions = stores[0]?.rows.map(({ what }) => what) ?? [];
   const rows = questions.map((what) => [
     what,

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { aesGcm } from "@payhooks/core/seal";
-import type { InboxFixture } from "./rig.ts";
+import type { InboxFixture } from "./inbox-processes.ts";
 
 const key = { id: "contract", key: randomBytes(32) };
 
 /** The same fixture, with a seal between each inbox and its store. */
-export function sealed(fixture: InboxFixture): InboxFixture {
+export function sealedFixture(fixture: InboxFixture): InboxFixture {
   return {
     ...fixture,
     open() {

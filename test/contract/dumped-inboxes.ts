@@ -17,16 +17,16 @@ import { type Scope, until } from "../faults/harness/scope.ts";
 import { silent } from "../support/silent.ts";
 
 /** An inbox, and everything that its database keeps, as text. */
-export interface Dumped {
+export interface DumpedInbox {
   /** The inbox, as another process opens it. */
   open(seal?: Seal): Inbox;
   dump(): Promise<string>;
 }
 
 /** Inboxes by what is searched. */
-export type DumpedInboxes = Readonly<Record<string, (scope: Scope) => Promise<Dumped>>>;
+export type DumpedInboxes = Readonly<Record<string, (scope: Scope) => Promise<DumpedInbox>>>;
 
-export const DUMPED: DumpedInboxes = {
+export const DUMPED_INBOXES: DumpedInboxes = {
   "the file of SQLite and its log, after a checkpoint": async (scope) => {
     const place = sqliteIn(newFolder(scope));
     return {

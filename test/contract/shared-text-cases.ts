@@ -1,7 +1,7 @@
 /** Texts that all processes share, and the leases of tasks that are made of them (docs/guides/inboxes.md). */
 import { expect } from "vitest";
 import { type NamedLease, takeLease, viewLease } from "../../packages/core/src/inbox/named-lease.ts";
-import { type ContractCase, onFreshData, type Process } from "./rig.ts";
+import { type ContractCase, onFreshData, type Process } from "./inbox-processes.ts";
 
 const TASK = "sweep";
 
@@ -14,7 +14,7 @@ async function taken(process: Process, lengthMs: number): Promise<NamedLease> {
   return (await take(process, lengthMs)) ?? expect.fail("another holder has the lease");
 }
 
-export const sharedCases: readonly ContractCase[] = [
+export const sharedTextCases: readonly ContractCase[] = [
   onFreshData("a shared text: no change of another process gets lost", async (rig) => {
     const processes = [rig.start(), rig.start(), rig.start()];
     const add = ({ inbox }: Process): Promise<number> =>

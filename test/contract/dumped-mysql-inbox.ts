@@ -4,9 +4,9 @@ import { promisify } from "node:util";
 import { mysqlInbox } from "@payhooks/core/mysql";
 import { startMariadb } from "../effects/mariadb-server.ts";
 import { silent } from "../support/silent.ts";
-import type { DumpedInboxes } from "./dumps.ts";
+import type { DumpedInboxes } from "./dumped-inboxes.ts";
 
-export const DUMPED_MYSQL: DumpedInboxes = {
+export const DUMPED_MYSQL_INBOXES: DumpedInboxes = {
   "a dump of MariaDB": async (scope) => {
     const server = scope.add(await startMariadb(), (one) => one.stop());
     const { hostname, port, pathname } = new URL(server.url);

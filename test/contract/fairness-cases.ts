@@ -1,7 +1,7 @@
 /** Cases about fairness (docs/concepts/inbox.md, "Who runs what"): a crowd of events does not keep all others waiting. */
 import { expect } from "vitest";
 import type { VerifiedEvent } from "../../packages/core/src/inbox/record/event.ts";
-import { type ContractCase, onFreshData, type Process, type Rig } from "./rig.ts";
+import { type ContractCase, onFreshData, type Process, type Rig } from "./inbox-processes.ts";
 import { newId, type SampleRunner, sampleEvent, sampleRunner, workAll } from "./sample-events.ts";
 
 const PLACES = 16;
@@ -88,7 +88,7 @@ async function quietBeside(rig: Rig, loud: Kind, quiet: Kind, interval: number):
   expect(runner.called).toHaveLength(FLOOD + QUIET);
 }
 
-export const fairCases: readonly ContractCase[] = [
+export const fairnessCases: readonly ContractCase[] = [
   onFreshData("few events of one tenant, one after another, wait for no flood of another tenant", (rig) =>
     quietBeside(rig, ofTenant("loud"), ofTenant("quiet"), 0.25),
   ),

@@ -3,8 +3,8 @@ import type { EventQuery } from "@payhooks/core";
 import { eachEvent } from "@payhooks/core/events";
 import { resplitPair } from "@payhooks/core/testing";
 import { expect } from "vitest";
+import { type ContractCase, onFreshData } from "./inbox-processes.ts";
 import { depositOf, merchantOn } from "./merchant-receiver.ts";
-import { type ContractCase, onFreshData } from "./rig.ts";
 import { does } from "./write-names.ts";
 
 const isWrite = (call: string): boolean =>
@@ -13,7 +13,7 @@ const isWrite = (call: string): boolean =>
 /** Copies that come within it count as one. */
 const APART_MS = 1_100;
 
-export const lifeCases: readonly ContractCase[] = [
+export const eventHistoryCases: readonly ContractCase[] = [
   onFreshData(
     "an event that was done at its first attempt keeps nothing of its life, and its copies are no write",
     async (rig) => {

@@ -4,8 +4,15 @@
  */
 import type { ReceiverOptions } from "@payhooks/core";
 import { expect } from "vitest";
+import {
+  type ContractCase,
+  dyingAt,
+  newGate,
+  onFreshData,
+  type Process,
+  type Rig,
+} from "./inbox-processes.ts";
 import { depositOf, type MerchantReceiver, merchantKeys, merchantOn, noticed } from "./merchant-receiver.ts";
-import { type ContractCase, dyingAt, newGate, onFreshData, type Process, type Rig } from "./rig.ts";
 
 interface Moving extends MerchantReceiver {
   /** The payments that its handler was called with. */
@@ -68,7 +75,7 @@ async function markUntilEnded(merchant: Moving, payTxnId: string): Promise<strin
   return expect.fail("it has never ended");
 }
 
-export const handledCases: readonly ContractCase[] = [
+export const markHandledCases: readonly ContractCase[] = [
   onFreshData(
     "an event that another receiver has handled before its delivery arrives is a duplicate then",
     async (rig) => {

@@ -1,8 +1,8 @@
 /** Cases about an event after its end (docs/concepts/after-the-end.md): it is kept, run again, and erased. */
 import type { BulkReport, Receiver } from "@payhooks/core";
 import { expect } from "vitest";
+import { type ContractCase, onFreshData, type Rig } from "./inbox-processes.ts";
 import { depositOf, type MerchantReceiver, merchantOn } from "./merchant-receiver.ts";
-import { type ContractCase, onFreshData, type Rig } from "./rig.ts";
 import { heldOf } from "./sample-events.ts";
 
 const KEEP_MS = 30 * 86_400_000;
@@ -50,7 +50,7 @@ const summary = ({ found, decided, alreadyDecided, byReason, skipped, excluded, 
   complete,
 });
 
-export const againCases: readonly ContractCase[] = [
+export const afterTheEndCases: readonly ContractCase[] = [
   onFreshData("without keep, an event that has ended cannot run again, and says why", async (rig) => {
     const merchant = merchantOn(rig.start(), (receiver) => receiver.onDeposit(() => {}));
     const [eventId = ""] = await delivered(merchant, deposits(rig, 1));

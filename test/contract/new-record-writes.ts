@@ -3,7 +3,7 @@ import { acceptedRecord, keyOf } from "../../packages/core/src/testing/store/rec
 import { swapOf } from "../../packages/core/src/testing/store/writes.ts";
 
 /** Writes of new records, each with an event that waits. */
-export function newOnes(store: RecordStore, count: number): readonly Swap[] {
+export function newRecordWrites(store: RecordStore, count: number): readonly Swap[] {
   return Array.from({ length: count }, (_, n) => {
     const key = keyOf(1_000 + n);
     return swapOf(store, key, null, acceptedRecord(key, store.now(key)));
