@@ -34,8 +34,7 @@ const slow: Readonly<Record<string, readonly string[]>> = {
     "test/contract/redis-{cluster,replicas,sentinel}.test.ts",
   ],
   "runs the whole contract on a PostgreSQL in this process, which is slow": ["test/contract/pglite.test.ts"],
-  "runs the whole contract on MariaDB, which waits for its disk": ["test/contract/mysql.test.ts"],
-  "runs the whole contract once more, with a seal": ["test/contract/{sqlite,redis,postgres}-sealed.test.ts"],
+  "runs the whole contract once more, with a seal": ["test/contract/{sqlite,redis}-sealed.test.ts"],
   "starts PostgreSQL": [
     "test/examples/deploy.test.ts",
     "test/examples/postgres.test.ts",
@@ -48,6 +47,12 @@ const slow: Readonly<Record<string, readonly string[]>> = {
   "installs and builds the documentation's site": ["test/site/**/*.test.ts"],
   "installs with npm": ["test/runtimes/**/*.test.ts"],
 };
+
+/** What the inboxes on PostgreSQL and MariaDB promise. Each file starts a server, whose disk it waits for. */
+const onDatabaseServers = [
+  "test/contract/{postgres,mysql}*.test.ts",
+  "test/simulation/agreement/{postgres,mysql}.test.ts",
+];
 
 /** Proofs of security with random cases by the thousand. */
 const longProofs = ["test/security/{fuzz,fuzz-web,mutants,oracle}.test.ts"];
@@ -127,6 +132,7 @@ const config: ViteUserConfig = {
           "test/faults/**",
           ...changesGlobals,
           ...faultsOnRedis,
+          ...onDatabaseServers,
           ...Object.values(slow).flat(),
         ],
       }),
@@ -135,9 +141,12 @@ const config: ViteUserConfig = {
         exclude: longProofs,
         globalSetup: "test/security/global-setup.ts",
       }),
-      project("simulation", ["test/simulation/**/*.test.ts"], { exclude: manyHistories }),
+      project("simulation", ["test/simulation/**/*.test.ts"], {
+        exclude: [...manyHistories, ...onDatabaseServers],
+      }),
 
       project("rest", Object.values(slow).flat(), { isolate: true }),
+      project("rest-databases", onDatabaseServers),
       project("rest-simulation", manyHistories),
       project("rest-security", longProofs, { globalSetup: "test/security/global-setup.ts" }),
       project("rest-faults-sqlite", faultsOnSqlite, FAULTS),
