@@ -61,6 +61,14 @@ it(
       await expect.poll(() => ran).toEqual(["order-1"]);
       expect(await held("--state", "held")).toBe("");
 
+      const table = scope.add(
+        new RunningProgram(command, ["events", "--reference", "order-1", "--csv", "--redis", url]),
+        (one) => one.kill(),
+      );
+      expect(await table.exitCode, table.output).toBe(1);
+      expect(table.output).toContain("they were not searched");
+      expect(table.output.match(/^eventId,state,/gm)).toHaveLength(1);
+
       const other = startHeld("--state", "held", "--prefix", "other");
       expect(await other.exitCode, other.output).toBe(1);
       expect(other.output).toMatch(/ERR_INBOX_UNUSED/);

@@ -132,6 +132,31 @@ describe("payhooks events, about held events", () => {
     });
   });
 
+  it("names each id that no event has, beside the events of the others", async () => {
+    const { database, held } = await holding();
+    const eventId = idOf(held, "exhausted");
+    const unknown = ["0".repeat(48), "1".repeat(48)];
+    const shown = (...args: string[]) => payhooks(["events", ...args, "--sqlite", database]);
+    const some = await shown(eventId, ...unknown);
+    expect(some.code).toBe(1);
+    for (const id of unknown) expect(some.stdout).toContain(`${id}  was not found\n`);
+    expect(some.stdout).toMatch(new RegExp(`^${eventId}  held: exhausted`, "m"));
+    expect((await shown(eventId, ...unknown, "--json")).json()).toEqual([
+      ...unknown.map((id) => ({ eventId: id, outcome: "not-found" })),
+      expect.objectContaining({ eventId }),
+    ]);
+    const table = await shown(eventId, ...unknown, "--csv");
+    expect(table.stdout.trim().split("\n")).toHaveLength(2);
+    expect(table.stderr).toContain(`${unknown[1]}  was not found\n`);
+  });
+
+  it("decides once about an id that is given twice", async () => {
+    const { database, held } = await holding();
+    const eventId = idOf(held, "exhausted");
+    const args = ["events", "discard", eventId, eventId, "--sqlite", database, ...who];
+    expect(await payhooks(args)).toMatchObject({ code: 0, stdout: `${eventId}  discarded\n`, stderr: "" });
+  });
+
   it("queues a replay for the application's worker", async () => {
     const { database, receiver, ran, held } = await holding();
     const eventId = idOf(held, "exhausted");

@@ -1,5 +1,6 @@
 /** Looks into a sealed inbox, and decisions about it, without its keys: nothing is left out silently. */
 import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createReceiver } from "@payhooks/core";
 import { aesGcm, type SealKey } from "@payhooks/core/seal";
@@ -129,6 +130,15 @@ it("with a key of another id, a list says which key is missing", async () => {
       "",
     ].join("\n"),
   );
+});
+
+it("a line that is not a key is named by its number in the file", async () => {
+  const [first = ""] = readFileSync(RIGHT[1] ?? "", "utf8").split("\n");
+  const broken = file(`# the current key\n\n${first}\n\n# the old one\n2025-11:short\n`, "broken.keys");
+  const ended = await payhooks(["events", "--sqlite", path, "--seal-keys", broken]);
+  expect(ended.code).toBe(2);
+  expect(ended.stderr).toContain(`Line 6 of ${broken} is not a key.`);
+  expect(ended.stderr).not.toContain("short");
 });
 
 it("with its keys, everything is found, and nothing is said", async () => {

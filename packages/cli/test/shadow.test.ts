@@ -164,6 +164,18 @@ describe("payhooks shadow", () => {
     }
   });
 
+  it("reads a journal of 150,000 deliveries, even if all of them have the same body", async () => {
+    const refused = { type: "delivery", flow: "payments", event: null, eventId: null, body: "00ff" };
+    const answer = { old: "accepted", outcome: "refused", reason: null, status: 401 };
+    const line = (at: number) =>
+      `${JSON.stringify({ ...refused, ...answer, code: "ERR_SIGNATURE_INVALID", at })}\n`;
+    const journal = file(Array.from({ length: 150_000 }, (_, at) => line(at)).join(""));
+    const { code, stdout, stderr } = await payhooks(["shadow", journal]);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
+    expect(stdout).toMatch(/^150000 deliveries, /);
+    expect(stdout).toMatch(/ {5}1 {2}not authentic for Payhooks, but accepted by the old receiver\n/);
+  });
+
   it("shows at most --limit events of a row", async () => {
     const { beside, lines } = inTheShadow();
     for (let at = 0; at < 3; at++) await beside.delivered("payments", callback(`open-${at}`), "accepted");

@@ -1,6 +1,7 @@
 import type { EventCounts, Inbox, StoredEvent } from "@payhooks/core";
 import { prometheusCounts } from "@payhooks/core/metrics";
 import { EXIT } from "../command-line/errors.ts";
+import { escapeForTerminal } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { printColumns, printRow, stderrTerminal } from "./csv.ts";
 import { type DisplayOptions, eventAsJson, printEvent } from "./event.ts";
@@ -38,7 +39,7 @@ export async function list(
   }
 }
 
-/** Prints the events with these ids, or beginnings of the ids of held events. */
+/** Prints the events with these ids, or beginnings of the ids of held events, and names the ids that no event has. */
 export async function show(
   inbox: Inbox,
   ids: readonly string[],
@@ -48,6 +49,12 @@ export async function show(
   const wholeIds = await eventIdsOf(inbox, ids);
   const events = await Promise.all(wholeIds.map((eventId) => inbox.events.get(eventId)));
   const knownEvents = events.filter((event) => event !== null);
+  const missingIds = wholeIds.filter((_, index) => events[index] === null);
+  const beside = display.csv ? stderrTerminal(terminal) : terminal;
+  for (const eventId of missingIds) {
+    terminal.json({ eventId, outcome: "not-found" });
+    beside.line(`${escapeForTerminal(eventId)}  was not found`);
+  }
   const code = await printEvents(
     knownEvents,
     new UnreadableCounter(),
@@ -56,7 +63,7 @@ export async function show(
     { ...display, history: true },
     terminal,
   );
-  return knownEvents.length < wholeIds.length ? EXIT.failure : code;
+  return missingIds.length > 0 ? EXIT.failure : code;
 }
 
 async function printEvents(
@@ -68,7 +75,6 @@ async function printEvents(
   output: Terminal,
 ): Promise<number> {
   const terminal = display.csv ? stderrTerminal(output) : output;
-  if (display.csv) printColumns();
   let count = 0;
   let isWhole = true;
   for await (const event of events) {
@@ -76,11 +82,14 @@ async function printEvents(
       isWhole = false;
       break;
     }
+    // Not before the inbox has answered: if it cannot search for this, another search prints the table.
+    if (display.csv && count === 0) printColumns();
     count++;
     terminal.json(eventAsJson(event, display.body));
     if (display.csv) printRow(event);
     else printEvent(event, display, terminal);
   }
+  if (display.csv && count === 0) printColumns();
   const more = isWhole ? "" : ", and there are more: --limit shows them";
   if (count > 0) terminal.line(`\n${count} ${count === 1 ? "event" : "events"}${more}.`);
   else if (unreadable.hasAny) terminal.line("No event could be read.");

@@ -19,11 +19,12 @@ export function sealOf(args: ParsedArguments): AesGcmSeal | undefined {
 }
 
 function keysIn(file: string): [SealKey, ...SealKey[]] {
-  const lines = readKeyFile(file)
+  const [first, ...others] = readKeyFile(file)
     .split("\n")
-    .map((line) => line.trim())
-    .filter((line) => line !== "" && !line.startsWith("#"));
-  const [first, ...others] = lines.map((line, at) => keyIn(line, at, file));
+    .flatMap((text, at) => {
+      const line = text.trim();
+      return line === "" || line.startsWith("#") ? [] : [keyIn(line, at, file)];
+    });
   if (first === undefined) throw new UsageError(`There is no key in ${file}.`, KEY_LINE_FIX);
   return [first, ...others];
 }

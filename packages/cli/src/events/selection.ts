@@ -159,7 +159,7 @@ export function isWholeId(text: string): boolean {
 }
 
 /**
- * Completes the beginnings of event ids. A beginning that no held event has is returned as it is. A beginning that
+ * Completes the beginnings of event ids, and leaves each id in once. A beginning that no held event has is returned as it is. A beginning that
  * several held events have is an error, so that no decision is made about the wrong one.
  */
 export async function eventIdsOf({ events }: Inbox, ids: readonly string[]): Promise<readonly string[]> {
@@ -169,7 +169,7 @@ export async function eventIdsOf({ events }: Inbox, ids: readonly string[]): Pro
     if (beginning.length >= MIN_ID_CHARACTERS) continue;
     throw new UsageError(`${JSON.stringify(beginning)} is too short: give at least 4 characters of the id.`);
   }
-  if (beginnings.every(isWholeId)) return beginnings;
+  if (beginnings.every(isWholeId)) return [...new Set(beginnings)];
   const heldIds: string[] = [];
   const unreadable = new UnreadableCounter();
   for await (const { eventId } of eachEvent(events, { state: "held" }, unreadable.add)) heldIds.push(eventId);

@@ -26,7 +26,10 @@ export const shadowCommand: Command = {
   async run(args, terminal) {
     const limit = args.number("limit", { min: 1 }) ?? DEFAULT_LIMIT;
     const lines: ShadowLine[] = [];
-    for (const path of args.positionals) lines.push(...linesIn(path, await readText(path)));
+    for (const path of args.positionals) {
+      // A journal may have more lines than a call may have arguments.
+      for (const line of linesIn(path, await readText(path))) lines.push(line);
+    }
     const report = reportOf(lines);
     print(report, limit, terminal);
     return differencesIn(report).length === 0 ? EXIT.ok : EXIT.failure;

@@ -132,7 +132,9 @@ export function reportOf(lines: readonly ShadowLine[]): Report {
     }
     if (line.type === "delivery" && (line.event === null || isHeld(line))) {
       const key = JSON.stringify([line.flow, line.eventId ?? line.body]);
-      bodies.set(key, [...(bodies.get(key) ?? []), line]);
+      const bodyLines = bodies.get(key);
+      if (bodyLines === undefined) bodies.set(key, [line]);
+      else bodyLines.push(line);
       continue;
     }
     const { event } = line;
