@@ -1,9 +1,14 @@
+import { createRequire } from "node:module";
 import { createReceiver } from "@payhooks/core";
 import { sqliteInbox } from "@payhooks/core/sqlite";
 import { resplitPair, signConnectWebhook } from "@payhooks/core/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { silent } from "../../../test/support/silent.ts";
+import { readArguments } from "../src/command-line/parsed-arguments.ts";
+import { inboxOptionsGiven } from "../src/events/open-inbox.ts";
+import { explainCommand } from "../src/explain/command.ts";
 import { application, keys } from "./support/application.ts";
+import { file } from "./support/files.ts";
 import { payhooks } from "./support/run.ts";
 
 describe("payhooks explain", () => {
@@ -28,7 +33,9 @@ describe("payhooks explain", () => {
       ),
     );
     expect(result.stdout).toContain("\n  What you can do\n  Fix what failed. Then replay it:");
-    expect(result.stdout).toContain(`\n  payhooks events replay ${held.eventId} --by NAME --note TEXT\n`);
+    // The file is in a folder with a space in its name.
+    const command = `payhooks events replay ${held.eventId} --by NAME --note TEXT --sqlite '${app.database}'`;
+    expect(result.stdout).toContain(`\n  ${command}\n`);
     for (const name of ["pay-1", held.eventId, held.eventId.slice(0, 8)]) {
       const same = await payhooks(["explain", name, "--sqlite", app.database]);
       expect(ageless(same.stdout)).toBe(ageless(result.stdout));
@@ -48,6 +55,64 @@ describe("payhooks explain", () => {
       },
       { state: "done", decisions: [], past: [{ text: expect.stringContaining("id pay-2") }] },
     ]);
+  });
+
+  it("advises commands for the inbox that was named, and never repeats the address of a server", async () => {
+    const app = await application();
+    await app.fails({ referenceId: "order-1" });
+    const none = file("");
+    const keyFile = file(`k1:${Buffer.alloc(32, 1).toString("base64")}\n`, "k1.keys");
+    const { stdout } = await payhooks([
+      "explain",
+      "order-1",
+      "--sqlite",
+      app.database,
+      "--seal-keys",
+      keyFile,
+    ]);
+    expect(stdout).toContain(`--note TEXT --sqlite '${app.database}' --seal-keys '${keyFile}'\n`);
+    const options = {
+      redis: "rediss://:hunter2@127.0.0.1:1",
+      prefix: "shop",
+      sqlite: none,
+      schema: "-it's",
+    };
+    const words = Object.entries(options).flatMap(([name, value]) => [`--${name}=${value}`]);
+    expect(inboxOptionsGiven(readArguments(explainCommand, ["order-1", ...words]))).toBe(
+      `--redis URL --prefix shop --sqlite '${none}' --schema='-it'\\''s'`,
+    );
+  });
+
+  it("explains the newest 20 events of a reference, and says how many there are more", async () => {
+    const app = await application();
+    for (let n = 1; n <= 24; n++) await app.succeeds({ referenceId: "order-1", payTxnId: `pay-${n}.` });
+    const result = await payhooks(["explain", "order-1", "--sqlite", app.database]);
+    expect(result.code).toBe(0);
+    expect(result.stdout).toMatch(
+      /^4 older events are not shown: payhooks events --reference or --id lists them\.\n/,
+    );
+    expect([...result.stdout.matchAll(/id pay-(\d+)\./g)].map(([, n]) => Number(n))).toEqual(
+      Array.from({ length: 20 }, (_, index) => index + 5),
+    );
+    const json = await payhooks(["explain", "order-1", "--json", "--sqlite", app.database]);
+    expect(json.json()[0]).toEqual({ notShown: 4 });
+    expect(json.json()).toHaveLength(21);
+  });
+
+  it("fails if it has explained one event of a reference and cannot read another", async () => {
+    const app = await application();
+    await app.succeeds({ referenceId: "order-1", payTxnId: "pay-1", status: "FAILED" });
+    await app.succeeds({ referenceId: "order-1", payTxnId: "pay-2" });
+    await app.receiver.close({ graceMs: 0 });
+    const Sqlite = createRequire(import.meta.url)("libsql") as typeof import("libsql");
+    const database = new Sqlite(app.database);
+    const record = "(SELECT record FROM events WHERE id = 'pay-2')";
+    expect(database.prepare(`UPDATE records SET text = 'x' WHERE row_id = ${record}`).run().changes).toBe(1);
+    database.close();
+    const result = await payhooks(["explain", "order-1", "--sqlite", app.database]);
+    expect(result.stdout).toContain("id pay-1");
+    expect(result.stderr).toMatch(/left out, because not everything in this inbox can be read/);
+    expect(result.code).toBe(1);
   });
 
   it("shows the text of a stranger as one line, and says so if no event could be read", async () => {

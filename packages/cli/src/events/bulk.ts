@@ -5,6 +5,7 @@ import { EXIT, UsageError } from "../command-line/errors.ts";
 import { Interruption } from "../command-line/interruption.ts";
 import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
 import { escapeForTerminal } from "../command-line/printer.ts";
+import { quoteForShell } from "../command-line/shell.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { cannotConfirmError, checkRepeatEffects, handlersIn } from "./decision-options.ts";
 import { describeEvent, isoTime } from "./event.ts";
@@ -163,11 +164,6 @@ function continuationOptions(name: string, until: number | null, since: number |
     ms == null ? [] : `--${option} ${isoTime(ms)}`,
   );
   return [`--name ${quoteForShell(name)}`, ...timeOptions].join(" ");
-}
-
-/** A name as a shell takes it. */
-function quoteForShell(name: string): string {
-  return /^[\w.:@%+-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
 }
 
 /** A report, or its beginning, with its times as options take them. */

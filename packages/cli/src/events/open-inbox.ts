@@ -4,6 +4,7 @@ import { serverAt } from "../command-line/address.ts";
 import { UsageError, unavailableError, unavailableErrorFromCause } from "../command-line/errors.ts";
 import type { OptionSpec } from "../command-line/form.ts";
 import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
+import { quoteForShell } from "../command-line/shell.ts";
 import { silentLogger } from "../silent-logger.ts";
 import { SEAL_OPTION, sealOf } from "./seal-keys.ts";
 
@@ -35,6 +36,21 @@ export const INBOX_OPTIONS: Readonly<
   schema: { value: "NAME", help: "the schema in PostgreSQL, if the inbox sets one", default: "payhooks" },
   ...SEAL_OPTION,
 };
+
+/**
+ * The options that name the inbox as they were given, for a command that is printed. The URL of a server is left out, because it
+ * may have a password in it.
+ */
+export function inboxOptionsGiven(args: ParsedArguments): string {
+  return Object.entries(INBOX_OPTIONS)
+    .flatMap(([name, { value }]) => {
+      const text = args.text(name);
+      if (text === undefined) return [];
+      const isSecret = value === "URL";
+      return [`--${name}${text.startsWith("-") ? "=" : " "}${isSecret ? "URL" : quoteForShell(text)}`];
+    })
+    .join(" ");
+}
 
 /** Opens the inbox that the options name. It must exist: looking into an inbox never creates one. */
 export async function openInbox(args: ParsedArguments): Promise<Inbox> {

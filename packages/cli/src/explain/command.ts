@@ -11,11 +11,11 @@ import { EXIT, UsageError } from "../command-line/errors.ts";
 import { escapeForTerminal } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { isoTime, stateIn } from "../events/event.ts";
-import { INBOX_OPTIONS, INBOX_USAGE, openInbox } from "../events/open-inbox.ts";
+import { INBOX_OPTIONS, INBOX_USAGE, inboxOptionsGiven, openInbox } from "../events/open-inbox.ts";
 import { eventIdsOf, isWholeId, type Selection, selectionOf } from "../events/selection.ts";
 import { UnreadableCounter } from "../events/unreadable.ts";
 
-/** A reference has few events, unless something goes very wrong. */
+/** How many events are explained, the newest of them. A reference has few, unless something goes very wrong. */
 const MAX_EVENTS = 20;
 
 export const explainCommand: Command = {
@@ -35,7 +35,8 @@ export const explainCommand: Command = {
   },
   notes: [
     "ID is a payTxnId or an idempotency_key. The beginning of an EVENT_ID is enough if the event is held.",
-    "It reads only the record of the event and those of its subject. Its output contains the reference, the amount and the errors of handlers. The exit code is 1 if nothing is found.",
+    `If a reference has more than ${MAX_EVENTS} events, it explains the newest ${MAX_EVENTS}, and says how many there are more.`,
+    "It reads only the record of the event and those of its subject. Its output contains the reference, the amount and the errors of handlers. The exit code is 1 if nothing is found, or if an event cannot be read.",
   ],
   examples: [
     "payhooks explain order-17 --postgres postgres://localhost/shop",
@@ -50,11 +51,12 @@ export const explainCommand: Command = {
     try {
       const unreadable = new UnreadableCounter();
       const events = await eventsOf(inbox, text, selectionOf(args).query, unreadable, terminal);
+      const inboxOptions = inboxOptionsGiven(args);
       for (const event of events) {
-        printExplanation(event, await inbox.events.subjectOrder(event.eventId), terminal);
+        printExplanation(event, await inbox.events.subjectOrder(event.eventId), inboxOptions, terminal);
       }
-      if (events.length > 0) return EXIT.ok;
       unreadable.check();
+      if (events.length > 0) return EXIT.ok;
       terminal.line(
         "The inbox has no event with this event id, reference or id. Either no delivery of it was accepted, or it ended so long ago that its record was deleted.",
       );
@@ -66,7 +68,7 @@ export const explainCommand: Command = {
   },
 };
 
-/** The events that a text names, in the order in which they were accepted. */
+/** The events that a text names, in the order in which they were accepted. Says how many older ones are left out. */
 async function eventsOf(
   inbox: Inbox,
   text: string,
@@ -82,7 +84,15 @@ async function eventsOf(
         eventsById.set(event.eventId, event);
     }
     if (eventsById.size > 0) {
-      return [...eventsById.values()].sort((a, b) => a.acceptedAt - b.acceptedAt).slice(0, MAX_EVENTS);
+      const found = [...eventsById.values()].sort((a, b) => a.acceptedAt - b.acceptedAt);
+      const notShown = Math.max(0, found.length - MAX_EVENTS);
+      if (notShown > 0) {
+        terminal.json({ notShown });
+        terminal.line(
+          `${notShown} older ${notShown === 1 ? "event is" : "events are"} not shown: payhooks events --reference or --id lists them.\n`,
+        );
+      }
+      return found.slice(notShown);
     }
     if (!/^[0-9a-f]{4,47}(?:…|\.{3})?$/.test(text)) return [];
   }
@@ -108,7 +118,12 @@ async function* searchEvents(
   }
 }
 
-function printExplanation(event: StoredEvent, order: SubjectOrder | null, terminal: Terminal): void {
+function printExplanation(
+  event: StoredEvent,
+  order: SubjectOrder | null,
+  inboxOptions: string,
+  terminal: Terminal,
+): void {
   const { eventId, detail } = event;
   const { past, now, handlers, next, advice, decisions } = explain(event, Date.now());
   const { line, json, paint } = terminal;
@@ -143,7 +158,8 @@ function printExplanation(event: StoredEvent, order: SubjectOrder | null, termin
   part("Next", next);
   part("What you can do", advice);
   for (const decision of decisions) {
-    line(`  payhooks events ${decision} ${eventId} --by NAME --note TEXT`);
+    const command = `payhooks events ${decision} ${eventId} --by NAME --note TEXT ${inboxOptions}`;
+    line(`  ${escapeForTerminal(command.trimEnd(), 2_000)}`);
   }
   line();
 }
