@@ -530,6 +530,25 @@ describe("payhooks sandbox with a command", () => {
     expect(isAlive(Number(pid))).toBe(false);
   });
 
+  it.skipIf(process.platform === "win32").each([
+    ["closes", ENDS, "closing"],
+    ["does not close", 'console.log("never")', "never"],
+  ])(
+    "ends with COMMAND, even if a process that COMMAND has left behind holds its output, and %s",
+    async (_, ends, said) => {
+      const command = "node server.js & sleep 3; printf last; exit 3";
+      const running = new RunningCommand(["sandbox", "--port", "0", "--", "sh", "-c", command], {
+        cwd: projectWith(server(ends)),
+      });
+      const [, pid] = await running.until(/app \| pid (\d+)/);
+      const ended = await running.ended;
+      expect(ended.code).toBe(3);
+      expect(ended.stdout).toContain("last");
+      expect(ended.stdout).toContain(said);
+      expect(isAlive(Number(pid))).toBe(false);
+    },
+  );
+
   it("goes on until the app ends when nobody reads its output any more, and ends as the app does", async () => {
     const closed = join(folder, "closed");
     const closing = `

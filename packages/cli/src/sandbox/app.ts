@@ -13,11 +13,13 @@ const CANNOT_START_EXIT_CODE = 127;
 const SIGNAL_DEBOUNCE_MS = 500;
 /** How long the command may take to end. A receiver waits for its handlers for a shorter time. */
 const GRACE_MS = 15_000;
+/** How long what the command has started may take to end when the command has ended by itself. */
+const LEFT_BEHIND_GRACE_MS = 2_000;
 
 /**
  * Runs a command with further variables, and prefixes each line that it prints. Resolves with its exit code. The command and
  * everything that it has started get our signals, and SIGTERM when `stop` is aborted. At a second signal, or after 15 s, they are
- * killed.
+ * killed. What the command leaves behind when it ends by itself gets SIGTERM as well, and is killed after 2 s.
  */
 export function runApp(
   command: string,
@@ -53,7 +55,8 @@ export function runApp(
         new CliError("ERR_COMMAND", `${command} cannot be started: ${why}.`, fix, CANNOT_START_EXIT_CODE),
       );
     });
-    // Unlike "exit", "close" comes after everything that the app printed has been read.
+    child.on("exit", () => shutdown.endLeftBehind());
+    // Unlike "exit", "close" comes after everything that the app printed has been read. A process that it has left behind delays it.
     child.on("close", (code, signal) => {
       stopForwarding();
       resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal]));
@@ -73,14 +76,23 @@ class Shutdown {
 
   signal(signal: NodeJS.Signals): void {
     if (this.#signalledAt === null) {
-      this.#signalledAt = Date.now();
-      this.#timer = setTimeout(() => this.#kill(), GRACE_MS);
-      this.#send(signal);
+      this.#begin(signal, GRACE_MS);
     } else if (Date.now() - this.#signalledAt >= SIGNAL_DEBOUNCE_MS) this.#kill();
+  }
+
+  /** Ends what is left of the group after the command. If a signal has been passed on, that goes on to its own end. */
+  endLeftBehind(): void {
+    if (this.#signalledAt === null) this.#begin("SIGTERM", LEFT_BEHIND_GRACE_MS);
   }
 
   cancel(): void {
     clearTimeout(this.#timer);
+  }
+
+  #begin(signal: NodeJS.Signals, graceMs: number): void {
+    this.#signalledAt = Date.now();
+    this.#timer = setTimeout(() => this.#kill(), graceMs);
+    this.#send(signal);
   }
 
   #kill(): void {
@@ -129,7 +141,8 @@ function prefixLines(from: Readable, to: Stream, terminal: Terminal): void {
     rest = lines.pop() ?? "";
     for (const line of lines) print(line);
   });
-  from.on("end", () => {
+  // Unlike "end", "close" comes even if the stream was destroyed.
+  from.on("close", () => {
     if (rest !== "") print(rest);
   });
 }
