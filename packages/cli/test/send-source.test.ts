@@ -75,6 +75,12 @@ describe("payhooks send, for another sender", () => {
   it.each([
     ["--forge resplit is for payments", ["stripe", "--name", "x", "--forge", "resplit"]],
     ["covers no time", ["github", "--name", "x", "--stale"]],
+    ["--status is for payment callbacks and webhooks", ["github", "--name", "push", "--status", "PENDING"]],
+    ["--amount is for payment callbacks and webhooks", ["stripe", "--name", "x", "--amount", "5"]],
+    ["--reference is for payment callbacks", ["stripe", "--name", "x", "--reference", "order-1"]],
+    ["--names is for payment callbacks and webhooks", ["slack", "--name", "x", "--names", "names.json"]],
+    ["--name of github is sent in a header", ["github", "--name", "пуш"]],
+    ["--name of shopify is sent in a header", ["shopify", "--name", "orders paid"]],
     ["--data is not a JSON object", ["stripe", "--name", "x", "--data", "[]"]],
   ])("says that %s", async (text, args) => {
     const { code, stderr } = await payhooks([

@@ -228,6 +228,10 @@ describe("payhooks send", () => {
       /--merchant-id is for payment callbacks/,
     ],
     [["deposit", ...to, "--state", file("{}")], /not the state file of a sandbox/],
+    [["deposit", ...to, "--private-key", privateKey, "--name", "push"], /--name is for other senders/],
+    [["deposit", ...to, "--private-key", privateKey, "--data", "{"], /--data is for other senders/],
+    [["settlement", ...to, "--secret", secret, "--callback-url", "x"], /--callback-url is for payment/],
+    [["connected-account", ...to, "--secret", secret, "--amount", "5"], /--amount is for payment/],
   ])("%j exits with 2 and says why", async (args, why) => {
     const ended = await payhooks(["send", ...args]);
     expect(ended).toMatchObject({ code: 2, stdout: "" });

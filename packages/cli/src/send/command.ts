@@ -1,6 +1,6 @@
 import { shuffled } from "@payhooks/core/testing";
 import type { Command } from "../command-line/command.ts";
-import { EXIT } from "../command-line/errors.ts";
+import { EXIT, UsageError } from "../command-line/errors.ts";
 import { NAMES_OPTION, readNames } from "../command-line/names.ts";
 import { type ParsedArguments, parseChoice, parseHttpUrl } from "../command-line/parsed-arguments.ts";
 import { escapeForTerminal } from "../command-line/printer.ts";
@@ -94,6 +94,7 @@ export const sendCommand: Command = {
       isStale: args.flag("stale"),
       seed,
     };
+    refuseForeignOptions(kindOrSender, args);
     const kind = DELIVERY_KINDS.find((one) => one === kindOrSender);
     if (kind === undefined) {
       refuseMerchantId(args);
@@ -127,6 +128,29 @@ export const sendCommand: Command = {
     return sendAll(deliveries, to, { args, terminal, seed, forge, isOurMerchant });
   },
 };
+
+/** Options that not every delivery has, by what has them. */
+const OPTIONS_BY_USE = {
+  "payment callbacks": ["reference", "transaction-id", "message", "callback-url"],
+  "payment callbacks and webhooks of the service": ["status", "amount", "names"],
+  "other senders": ["name", "data"],
+} as const;
+
+/** Refuses an option that would have no effect on what is sent. */
+function refuseForeignOptions(kindOrSender: string, args: ParsedArguments): void {
+  const isSender = SENDER_NAMES.includes(kindOrSender);
+  const isPayment = kindOrSender === "deposit" || kindOrSender === "withdrawal";
+  const has = {
+    "payment callbacks": isPayment,
+    "payment callbacks and webhooks of the service": !isSender,
+    "other senders": isSender,
+  } as const;
+  for (const use of Object.keys(OPTIONS_BY_USE) as (keyof typeof OPTIONS_BY_USE)[]) {
+    const option = OPTIONS_BY_USE[use].find((name) => args.flag(name));
+    if (option !== undefined && !has[use])
+      throw new UsageError(`--${option} is for ${use}; a ${kindOrSender} has none.`);
+  }
+}
 
 const MAY_BE_HELD_NOTE =
   "A 2xx means received: the event may have run, or it may be held. payhooks events --state held shows what is held.";

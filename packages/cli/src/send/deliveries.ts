@@ -75,22 +75,15 @@ export function prepareDeliveries(options: SendOptions, key: string, now: number
   return prepared;
 }
 
-function checkWebhook({ kind, amount, reference, transactionId, message, forge }: SendOptions): void {
+function checkWebhook({ kind, amount, forge }: SendOptions): void {
   if (forge === "resplit")
     throw new UsageError(
       "--forge resplit is a forgery of payment callbacks; webhooks have no canonical string.",
     );
-  const onlyOfPayments = {
-    reference,
-    "transaction-id": transactionId,
-    message,
-    ...(kind === "settlement" ? {} : { amount }),
-  };
-  for (const [option, value] of Object.entries(onlyOfPayments)) {
-    if (value !== undefined)
-      throw new UsageError(`--${option} is for payment callbacks; a ${kind} has none.`);
-  }
-  if (amount !== undefined && !/^[1-9]\d{0,14}$/.test(amount)) {
+  if (amount === undefined) return;
+  if (kind !== "settlement")
+    throw new UsageError(`--amount is for payment callbacks and settlements; a ${kind} has none.`);
+  if (!/^[1-9]\d{0,14}$/.test(amount)) {
     throw new UsageError(`--amount of a settlement must be a whole number; it is ${JSON.stringify(amount)}.`);
   }
 }

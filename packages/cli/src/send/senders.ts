@@ -19,6 +19,10 @@ export const SENDER_NAMES: readonly string[] = Object.keys(SENDERS);
 /** Those whose signatures cover no time. */
 const TIMELESS_SENDERS: ReadonlySet<string> = new Set(["github", "shopify", "paystack"]);
 
+/** Those that send the event's name in a header, with what a header can hold. */
+const SENDERS_WITH_NAME_IN_HEADER: ReadonlySet<string> = new Set(["github", "shopify"]);
+const HEADER_NAME_PATTERN = /^[\x21-\x7e]+$/;
+
 /** The delivery to send for a sender. */
 export interface SenderOptions {
   readonly sender: string;
@@ -48,6 +52,11 @@ export function prepareSenderDeliveries(
   }
   if (isStale && TIMELESS_SENDERS.has(sender))
     throw new UsageError(`A signature of ${sender} covers no time, so nothing is stale.`);
+  if (SENDERS_WITH_NAME_IN_HEADER.has(sender) && !HEADER_NAME_PATTERN.test(name)) {
+    throw new UsageError(
+      `--name of ${sender} is sent in a header, and must be ASCII without spaces; it is ${JSON.stringify(name)}.`,
+    );
+  }
   const signer = make(secret);
   const data = dataIn(options.data);
   const signedAt = new Date(isStale ? now - STALE_AGE_MS : now);
