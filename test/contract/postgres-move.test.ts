@@ -260,6 +260,8 @@ describe("moveRecords", () => {
       await expect(moveRecords(from, from)).rejects.toMatchObject(error);
       await expect(moveRecords(from, memoryStore())).rejects.toMatchObject(error);
       await expect(moveRecords(memoryStore(), from)).rejects.toMatchObject(error);
+      await expect(moveRecords(from, null)).rejects.toMatchObject(error);
+      expect(await moveRecords(from, null, { dryRun: true })).toMatchObject({ left: [] });
     }));
 });
 

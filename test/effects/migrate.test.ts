@@ -1,7 +1,10 @@
-/** `payhooks migrate`, on a real PostgreSQL. */
+/** `payhooks migrate`, and a dry run of `payhooks move`, on a real PostgreSQL. */
 import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pgEffects } from "@payhooks/core/effects/postgres";
+import { sqliteInbox } from "@payhooks/core/sqlite";
 import { Pool } from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
@@ -21,15 +24,16 @@ afterAll(async () => {
   await scope.close();
 });
 
-const migrate = (...args: readonly string[]): { code: number | null; said: string } => {
+const payhooks = (...args: readonly string[]): { code: number | null; said: string } => {
   const program = join(root, "packages/cli/src/payhooks.ts");
-  const flags = ["--conditions=payhooks-source", "--import=tsx", program, "migrate"];
+  const flags = ["--conditions=payhooks-source", "--import=tsx", program];
   const done = spawnSync(process.execPath, [...flags, ...args], {
     cwd: join(root, "test"),
     encoding: "utf8",
   });
   return { code: done.status, said: done.stdout + done.stderr };
 };
+const migrate = (...args: readonly string[]) => payhooks("migrate", ...args);
 
 it("payhooks migrate makes the table that a receiver may not make itself, and does nothing the second time", async () => {
   const effects = pgEffects(pool, { createTable: false });
@@ -56,4 +60,18 @@ it("payhooks migrate tells a role that may not make it what to run", async () =>
   expect(code).toBe(1);
   expect(said).toContain("42501");
   expect(said).toContain("CREATE TABLE IF NOT EXISTS not_allowed");
+});
+
+it("a dry run of payhooks move makes no tables in the new inbox", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "payhooks-move-"));
+  const from = join(folder, "old.db");
+  const inbox = sqliteInbox(from);
+  await inbox.ready();
+  await inbox.close({ graceMs: 0 });
+  const { code, said } = payhooks("move", "--from", from, "--to", server.url, "--dry-run");
+  rmSync(folder, { recursive: true });
+  expect(said).toContain("The new inbox does not exist yet. It would be created.");
+  expect(code).toBe(0);
+  const { rows } = await pool.query("SELECT 1 FROM pg_namespace WHERE nspname = 'payhooks'");
+  expect(rows).toEqual([]);
 });

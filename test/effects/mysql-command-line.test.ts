@@ -70,6 +70,10 @@ it("moves events into it, and looks into it by an option or by DATABASE_URL", as
   const headers = { get: (name: string) => (name === "content-type" ? "application/json" : null) };
   await receiver.payments.receive({ method: "POST", url: "/callbacks", headers, rawBody });
   await receiver.close();
+  const dry = await payhooks(["move", "--from", file, "--to", server.url, "--dry-run"]);
+  expect(dry).toMatchObject({ code: 0, said: expect.stringContaining("It would be created.") });
+  const [tables] = await pool.query("SHOW TABLES LIKE 'payhooks\\_records'");
+  expect(tables).toEqual([]);
   expect(await payhooks(["move", "--from", file, "--to", server.url])).toMatchObject({
     code: 0,
     said: expect.stringContaining("1 unfinished, 0 held and 0 finished events in 1 records were moved"),

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { createReceiver } from "@payhooks/core";
 import { moveRecords } from "@payhooks/core/inbox";
@@ -6,6 +7,7 @@ import { callbackFields, createTestKeys, signPaymentCallback } from "@payhooks/c
 import { expect, it } from "vitest";
 import { silent } from "../../../test/support/silent.ts";
 import { folder } from "./support/files.ts";
+import { OnTerminal } from "./support/on-terminal.ts";
 import { payhooks } from "./support/run.ts";
 
 const keys = createTestKeys();
@@ -56,6 +58,8 @@ it("moves an inbox: finished events are known there, and held ones are held", as
   const planned = await payhooks(["move", "--from", from, "--to", to, "--dry-run"]);
   expect(planned).toMatchObject({ code: 0, stderr: "" });
   expect(planned.stdout).toContain("0 unfinished, 1 held and 2 finished events in 3 records would be moved.");
+  expect(planned.stdout).toContain("The new inbox does not exist yet. It would be created.");
+  expect(existsSync(to)).toBe(false);
   const moved = await payhooks(["move", "--from", from, "--to", to]);
   expect(moved).toMatchObject({ code: 0, stderr: "" });
   expect(moved.stdout).toContain("1 held and 2 finished events in 3 records were moved, and read back.");
@@ -69,7 +73,34 @@ it("moves an inbox: finished events are known there, and held ones are held", as
 
   const again = await payhooks(["move", "--from", from, "--to", to, "--json"]);
   expect(again.json()).toMatchObject([{ dryRun: false, records: 0, thereBefore: 0, left: [] }]);
+  const dry = await payhooks(["move", "--from", from, "--to", to, "--dry-run", "--json"]);
+  expect(dry.json()).toMatchObject([{ dryRun: true, toExists: true, records: 0 }]);
 });
+
+it.skipIf(process.platform !== "linux")(
+  "move asks on a terminal before it creates or moves anything",
+  async () => {
+    const [from, to] = [newFile(), newFile()];
+    await receiving(from, [signed("order-1")]);
+    const asked = async (): Promise<OnTerminal> => {
+      const terminal = new OnTerminal(["move", "--from", from, "--to", to]);
+      await terminal.until("Type move 1 to go on: ");
+      expect(existsSync(to)).toBe(false);
+      return terminal;
+    };
+    const declined = await asked();
+    declined.type("yes\r");
+    expect(await declined.ended).toBe(1);
+    expect(declined.output).toContain("Nothing was moved.");
+    const confirmed = await asked();
+    confirmed.type("move 1\r");
+    expect(await confirmed.ended).toBe(0);
+    expect(confirmed.output).toContain("1 finished events in 1 records were moved, and read back.");
+    const sure = new OnTerminal(["move", "--from", to, "--to", from, "--yes"]);
+    expect(await sure.ended).toBe(0);
+    expect(sure.output).not.toContain("Type move");
+  },
+);
 
 it("move runs no event again that the old receiver has run since a move was interrupted, and shows none that was erased", async () => {
   const [from, to] = [newFile(), newFile()];

@@ -1,16 +1,17 @@
 import { type MoveReport, moveRecords, type RecordStore } from "@payhooks/core/inbox";
+import { canAsk, confirmByTyping } from "../command-line/ask.ts";
 import type { Command } from "../command-line/command.ts";
 import { EXIT } from "../command-line/errors.ts";
 import type { ParsedArguments } from "../command-line/parsed-arguments.ts";
 import { escapeForTerminal } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 import { SEAL_OPTION, sealOf } from "../events/seal-keys.ts";
-import { nameOf, openStore, type StoreAddress } from "./open-store.ts";
+import { nameOf, openExistingStore, openStore, type StoreAddress } from "./open-store.ts";
 
 export const moveCommand: Command = {
   name: "move",
   summary: "Move the events of one inbox into another",
-  usage: ["--from URL|FILE --to URL|FILE [--dry-run]"],
+  usage: ["--from URL|FILE --to URL|FILE [--dry-run] [--yes]"],
   options: {
     from: { value: "URL|FILE", help: "the old inbox: postgres://…, mysql://…, redis://… or a SQLite file" },
     to: { value: "URL|FILE", help: "the new inbox; it is created if it does not exist" },
@@ -27,11 +28,13 @@ export const moveCommand: Command = {
     },
     "to-schema": { value: "NAME", help: "PostgreSQL schema of the new inbox", default: "payhooks" },
     ...SEAL_OPTION,
-    "dry-run": { help: "say what would be moved, and move nothing" },
+    "dry-run": { help: "say what would be moved, and move and create nothing" },
+    yes: { help: "do not ask" },
   },
   notes: [
     "Stop every process that uses the old inbox first. Deliveries that arrive in the meantime get no answer, so the service sends them again. If a receiver still runs, the command notices its leases, or a change of an event, and ends with ERR_INBOX_IN_USE.",
     "It moves everything that has not expired: waiting events, held events, and finished events that are kept to recognise copies. It reads each record back from the new inbox before it deletes it in the old one. If it is interrupted, run it again before a receiver starts on either inbox, and it continues. The exit code is 1 if a record had to stay.",
+    "On a terminal, it says what would be moved, and asks before it creates or moves anything. In a script, and with --json, it does not ask.",
   ],
   examples: [
     "payhooks move --from payhooks.db --to postgres://shop@127.0.0.1/shop --dry-run",
@@ -43,16 +46,26 @@ export const moveCommand: Command = {
   async run(args, terminal) {
     const from = addressOf(args, "from", "the old inbox");
     const to = addressOf(args, "to", "the new inbox");
-    const dryRun = args.flag("dry-run");
+    const seal = sealOf(args);
+    const over = (store: RecordStore): RecordStore => seal?.wrap(store) ?? store;
+    const names = { from: nameOf(from), to: nameOf(to) };
     const source = await openStore(from, true);
     try {
+      const isAsked = canAsk(terminal) && !args.flag("yes");
+      if (args.flag("dry-run") || isAsked) {
+        const { report, toExists } = await plan(over(source), to, over);
+        print(report, { ...names, dryRun: true, toExists }, terminal);
+        if (args.flag("dry-run")) return exitCodeOf(report);
+        if (!(await confirmByTyping(`move ${report.records}`))) {
+          terminal.line("Nothing was moved.");
+          return EXIT.failure;
+        }
+      }
       const target = await openStore(to, false);
       try {
-        const seal = sealOf(args);
-        const over = (store: RecordStore): RecordStore => seal?.wrap(store) ?? store;
-        const report = await moveRecords(over(source), over(target), { dryRun });
-        print(report, { from: nameOf(from), to: nameOf(to), dryRun }, terminal);
-        return report.left.length === 0 ? EXIT.ok : EXIT.failure;
+        const report = await moveRecords(over(source), over(target));
+        print(report, { ...names, dryRun: false }, terminal);
+        return exitCodeOf(report);
       } finally {
         await target.close();
       }
@@ -61,6 +74,25 @@ export const moveCommand: Command = {
     }
   },
 };
+
+/** What a move would do. Nothing is created in the new inbox. */
+async function plan(
+  source: RecordStore,
+  to: StoreAddress,
+  over: (store: RecordStore) => RecordStore,
+): Promise<{ readonly report: MoveReport; readonly toExists: boolean }> {
+  const target = await openExistingStore(to);
+  try {
+    const report = await moveRecords(source, target === null ? null : over(target), { dryRun: true });
+    return { report, toExists: target !== null };
+  } finally {
+    await target?.close();
+  }
+}
+
+function exitCodeOf({ left }: MoveReport): number {
+  return left.length === 0 ? EXIT.ok : EXIT.failure;
+}
 
 function addressOf(args: ParsedArguments, end: "from" | "to", purpose: string): StoreAddress {
   return {
@@ -82,15 +114,23 @@ const REASON_TEXTS = {
 
 function print(
   report: MoveReport,
-  { from, to, dryRun }: { readonly from: string; readonly to: string; readonly dryRun: boolean },
+  facts: {
+    readonly from: string;
+    readonly to: string;
+    readonly dryRun: boolean;
+    /** Only of a dry run. */
+    readonly toExists?: boolean;
+  },
   { json, line, paint }: Terminal,
 ): void {
   const { records, events, thereBefore, left } = report;
-  json({ from, to, dryRun, ...report });
+  const { from, to, dryRun, toExists } = facts;
+  json({ ...facts, ...report });
   line(`${escapeForTerminal(from, 1_000)} → ${escapeForTerminal(to, 1_000)}`);
   const unfinished = events.waiting + events.retrying + events.running;
   const what = `${unfinished} unfinished, ${events.held} held and ${events.finished} finished events in ${records} records`;
   line(dryRun ? `${what} would be moved.` : paint("green", `${what} were moved, and read back.`));
+  if (toExists === false) line("The new inbox does not exist yet. It would be created.");
   if (thereBefore > 0) line(`${thereBefore} of the records were there already, as far or further.`);
   for (const { key, why } of left)
     line(`${paint("red", "left")}  ${escapeForTerminal(key)}  ${REASON_TEXTS[why]}`);

@@ -33,25 +33,55 @@ export function nameOf(target: StoreAddress): string {
   return `${kind} ${host}${pathname === "/" ? "" : pathname}`;
 }
 
-/**
- * Opens the store at an address. The store that is moved from must exist; the store that is moved to is
- * created.
- */
-export async function openStore(target: StoreAddress, isSource: boolean): Promise<RecordStore> {
-  const store = await storeOf(target, isSource);
+/** Opens the store at an address. If it need not exist, it is created. */
+export async function openStore(target: StoreAddress, mustExist: boolean): Promise<RecordStore> {
+  const store = await storeOf(target, mustExist);
+  if (mustExist && kindOf(target) === "SQLite" && !existsSync(target.address))
+    throw new UsageError(`The file ${target.address} does not exist.`);
+  try {
+    return await open(store);
+  } catch (error) {
+    throw openErrorOf(target, error);
+  }
+}
+
+/** Opens the store at an address, and creates nothing. Null if no inbox exists there. */
+export async function openExistingStore(target: StoreAddress): Promise<RecordStore | null> {
+  const store = await storeOf(target, true);
+  try {
+    return await open(store);
+  } catch (error) {
+    if (isInboxMissing(error)) return null;
+    throw openErrorOf(target, error);
+  }
+}
+
+async function open(store: RecordStore): Promise<RecordStore> {
   try {
     await store.open();
     return store;
   } catch (error) {
     await store.close();
-    const { code } = error as { code?: unknown };
-    const isKnown = error instanceof Error && error.name === "PayhooksError";
-    if (isKnown && code !== "ERR_INBOX_UNAVAILABLE") throw error;
-    throw unavailableErrorFromCause("ERR_INBOX_UNAVAILABLE", nameOf(target), error);
+    throw error;
   }
 }
 
-async function storeOf(target: StoreAddress, isSource: boolean): Promise<RecordStore> {
+function openErrorOf(target: StoreAddress, error: unknown): unknown {
+  const { code } = error as { code?: unknown };
+  const isKnown = error instanceof Error && error.name === "PayhooksError";
+  if (isKnown && code !== "ERR_INBOX_UNAVAILABLE") return error;
+  return unavailableErrorFromCause("ERR_INBOX_UNAVAILABLE", nameOf(target), error);
+}
+
+/** True if there is no inbox yet: a database may lack the tables, or some of them. */
+function isInboxMissing(error: unknown): boolean {
+  const { code, message } = error as { readonly code?: unknown; readonly message?: unknown };
+  if (code === "ERR_INBOX_UNUSED") return true;
+  const isUnsuitable = code === "ERR_POSTGRES_UNSUITABLE" || code === "ERR_MYSQL_UNSUITABLE";
+  return isUnsuitable && /\bno tables\b/.test(String(message));
+}
+
+async function storeOf(target: StoreAddress, mustExist: boolean): Promise<RecordStore> {
   const { address, prefix, schema } = target;
   const kind = kindOf(target);
   if (prefix !== undefined && kind !== "Redis" && kind !== "MySQL") {
@@ -61,21 +91,20 @@ async function storeOf(target: StoreAddress, isSource: boolean): Promise<RecordS
   if (kind === "PostgreSQL") {
     const { postgresStore } = await import("@payhooks/core/postgres");
     const statementTimeoutMs = STATEMENT_TIMEOUT_MS;
-    return postgresStore(address, { schema, migrate: !isSource, logger: silentLogger, statementTimeoutMs });
+    return postgresStore(address, { schema, migrate: !mustExist, logger: silentLogger, statementTimeoutMs });
   }
   if (kind === "MySQL") {
     const { mysqlStore } = await import("@payhooks/core/mysql");
     const statementTimeoutMs = STATEMENT_TIMEOUT_MS;
-    return mysqlStore(address, { prefix, migrate: !isSource, logger: silentLogger, statementTimeoutMs });
+    return mysqlStore(address, { prefix, migrate: !mustExist, logger: silentLogger, statementTimeoutMs });
   }
   if (kind === "Redis") {
     const { redisStore } = await import("@payhooks/core/redis");
     const commandTimeoutMs = STATEMENT_TIMEOUT_MS;
-    return redisStore(address, { prefix, existing: isSource, logger: silentLogger, commandTimeoutMs });
+    return redisStore(address, { prefix, existing: mustExist, logger: silentLogger, commandTimeoutMs });
   }
-  if (isSource && !existsSync(address)) throw new UsageError(`The file ${address} does not exist.`);
   const { sqliteStore } = await import("@payhooks/core/sqlite");
-  return sqliteStore(address, { existing: isSource });
+  return sqliteStore(address, { existing: mustExist });
 }
 
 /** How long a move waits for one statement. It may be long, because no delivery waits for it. */

@@ -77,22 +77,27 @@ interface MovingRecord {
 
 /**
  * Moves every record that has not expired from one store to another: events that are unfinished, held, or finished and kept to
- * recognise copies. Both stores must be open. Stop every receiver of the old store first. If a move fails, it may be called
+ * recognise copies. Both stores must be open. With `dryRun`, `to` may be null for an inbox that does not exist yet. Stop every receiver of the old store first. If a move fails, it may be called
  * again.
  *
  * @experimental The interface of stores may still change in a minor release.
  * @throws PayhooksError `ERR_INBOX_IN_USE` when a receiver runs on the old store, `ERR_INBOX_UNAVAILABLE` when a store does not
- * take a record, `ERR_OPTION_INVALID` when both are the same store, one of them is in memory, or
+ * take a record, `ERR_OPTION_INVALID` when both are the same store, one of them is in memory, `to` is null without `dryRun`, or
  * `dryRun` is neither true nor false.
  */
 export async function moveRecords(
   from: RecordStore,
-  to: RecordStore,
+  to: RecordStore | null,
   { dryRun = false, clock }: MoveOptions = {},
 ): Promise<MoveReport> {
   checkFlag("dryRun of moveRecords", dryRun);
   const environment = environmentOf(clock);
-  checkStores(from, to);
+  if (to !== null) checkStores(from, to);
+  else if (!dryRun) {
+    throw new PayhooksError("ERR_OPTION_INVALID", "There is no inbox to move to.", {
+      fix: "Open the store to move to. Null is only for dryRun.",
+    });
+  }
   const foundCounts = new MoveCounts();
   for await (const page of pagesOf(from)) {
     for (const entry of page) {
@@ -102,7 +107,7 @@ export async function moveRecords(
     }
   }
   if (foundCounts.leased > 0) throw inboxInUseError(`${foundCounts.leased} of its events are leased to one`);
-  if (dryRun) return foundCounts.report();
+  if (dryRun || to === null) return foundCounts.report();
   const movedCounts = new MoveCounts();
   const mover = new Mover(from, to, environment, movedCounts);
   const stopKeepingAlive = environment.keepAlive();
