@@ -175,6 +175,19 @@ describe.skipIf(process.platform !== "linux")("on a terminal", () => {
     expect(await app.held()).toHaveLength(3);
   });
 
+  it("it asks before effects happen once more, and before an event runs that is too old", async () => {
+    const app = await contradicted();
+    const failed = (await app.held()).find(({ reason }) => reason === "exhausted")?.eventId ?? "";
+    for (const options of [["--handlers", "deposit", "--repeat-effects"], ["--even-if-expired"]]) {
+      const args = ["replay", failed, ...options, "--by", "amina", "--note", "why", "--sqlite", app.database];
+      const terminal = new OnTerminal(["events", ...args]);
+      await terminal.until("Type replay 1 to go on: ");
+      terminal.type("\r");
+      expect(await terminal.ended).toBe(1);
+    }
+    expect(await app.held()).toHaveLength(3);
+  });
+
   it("it leaves alone events that somebody else has decided about meanwhile, that have changed, or that came later", async () => {
     const app = await contradicted();
     const terminal = await asked(app);

@@ -37,6 +37,14 @@ describe("payhooks events --csv", () => {
     expect(first).toMatch(/,1,0,0,Error: the bank is down$/);
     expect(second).toContain(",'+49 30 1234,");
     expect(end).toBe("");
+    // A name whose spelling needs a character that is not shown, as in Persian.
+    const spelled = "می\u200cخواهم";
+    await app.fails({ referenceId: spelled });
+    const unfinished = await payhooks(["events", "--csv", "--sqlite", app.database]);
+    const cell = unfinished.stdout.trim().split("\n").at(-1)?.split(",")[8] ?? "";
+    expect(cell).toBe(spelled);
+    const found = await payhooks(["events", "--reference", cell, "--sqlite", app.database]);
+    expect(found).toMatchObject({ code: 0, stdout: expect.stringContaining("\n1 event.") });
     const both = await payhooks(["events", "--csv", "--json", "--sqlite", app.database]);
     expect(both).toMatchObject({ code: 2, stdout: expect.stringContaining("--csv or --json") });
   });
@@ -366,6 +374,16 @@ describe("payhooks events, about held events", () => {
     [["discard", "abc", "--sqlite", "x.db", "--handlers", "a", ...who], /--handlers is for replay/],
     [["replay", "abc", "--sqlite", "x.db", "--handlers", " , ", ...who], /--handlers names no handler/],
     [["discard", "abc", "--sqlite", "x.db", "--even-if-expired", ...who], /--even-if-expired is for replay/],
+    [["replay", "abc", "--sqlite", "x.db", "--even-if-expired", ...who], /--dry-run, then give --yes/],
+    [
+      ["replay", "abc", "--sqlite", "x.db", "--handlers", "deposit", "--repeat-effects", ...who],
+      /--dry-run, then give --yes/,
+    ],
+    [
+      ["replay", "--all", "--reason", "exhausted", "--rate", "1", "--sqlite", "x.db", ...who, "--yes"],
+      /--rate is for retry, erase, and a replay of finished events/,
+    ],
+    [["discard", "abc", "--rate", "1", "--sqlite", "x.db", ...who], /--rate is for retry, erase, and/],
   ])("%j exits with 2 and says why", async (args, why) => {
     const ended = await payhooks(["events", ...args], { cwd: folder });
     expect(ended.code).toBe(2);

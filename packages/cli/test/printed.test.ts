@@ -149,6 +149,7 @@ describe.each(Object.keys(READERS))("the output of the command line for a %s", (
       ["verify", "--key", noDatabase, body],
       ["events", "--sqlite", inbox, "--body"],
       ["events", "--sqlite", noDatabase],
+      ...(reader === "terminal" ? [["events", "--csv", "--sqlite", inbox]] : []),
       ["events", "--postgres", postgres],
       ["events", "--redis", redis],
       ["events", "--reference", `r-${HOSTILE}`, "--sqlite", inbox, "--body"],

@@ -1,7 +1,7 @@
 /**
  * Everything that the command line prints goes through here. A text from outside, such as the name of a field in a body that
  * was refused, may contain characters that control a terminal, colour or hide text, or turn its direction round. They are
- * printed as escapes. Only what `paint` has coloured here is in colour.
+ * printed as escapes. Only what `paint` has coloured here is in colour. A table for a program is the one exception.
  */
 import { randomUUID } from "node:crypto";
 
@@ -35,6 +35,15 @@ export function printText(stream: Stream, text: string): void {
 /** Prints a line of JSON. It is the same value to every parser, with the characters above as escapes. */
 export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value).replace(UNSAFE_PATTERN, escapeCharacter)}\n`);
+}
+
+/**
+ * Prints a line of a table. A program gets each value as it is, so that it can give it back. On a terminal, the characters above are
+ * escapes.
+ */
+export function printTableLine(line: string): void {
+  if (process.stdout.isTTY === true) printText("stdout", `${line}\n`);
+  else process.stdout.write(`${line}\n`);
 }
 
 /** True if a person reads the stream on a screen and has not switched colours off. */

@@ -1,15 +1,15 @@
 import type { StoredEvent } from "@payhooks/core";
 import { csvLine, EVENT_COLUMNS, eventRow } from "@payhooks/core/events";
-import { printText } from "../command-line/printer.ts";
+import { printTableLine, printText } from "../command-line/printer.ts";
 import type { Terminal } from "../command-line/terminal.ts";
 
 export function printColumns(): void {
-  printText("stdout", `${csvLine(EVENT_COLUMNS)}\n`);
+  printTableLine(csvLine(EVENT_COLUMNS));
 }
 
 /** Prints an event as one row. */
 export function printRow(event: StoredEvent): void {
-  printText("stdout", `${csvLine(Object.values(eventRow(event)))}\n`);
+  printTableLine(csvLine(Object.values(eventRow(event))));
 }
 
 /** The terminal beside a table: messages about the whole list go to stderr. */

@@ -34,11 +34,19 @@ export function decisionRequestOf(
   terminal: Terminal,
 ): DecisionRequest {
   const [, ...ids] = args.positionals;
-  checkWhich(args, ids, terminal);
+  checkWhich(args, ids);
   refuseOptions(args, ["count", "newest", "body", "csv"], "lists");
-  refuseOptions(args, ["name", "unfinished"], "retry, erase, and a replay of finished events");
+  refuseOptions(args, ["name", "unfinished", "rate"], "retry, erase, and a replay of finished events");
   if (decision !== "replay") refuseOptions(args, ["handlers", "repeat-effects", "even-if-expired"], "replay");
-  return { decision, ids, options: decisionOptionsOf(args) };
+  const options = decisionOptionsOf(args);
+  if (isAlwaysAsked(args) && !args.flag("dry-run") && !args.flag("yes") && !canAsk(terminal))
+    throw cannotConfirmError();
+  return { decision, ids, options };
+}
+
+/** True if it is asked whatever the events are held for: it is about all of them, or may let happen again what has happened. */
+function isAlwaysAsked(args: ParsedArguments): boolean {
+  return ["all", "repeat-effects", "even-if-expired"].some((name) => args.flag(name));
 }
 
 /** Shows the events of the decision, asks, and carries it out. Resolves with the exit code. */
@@ -82,7 +90,7 @@ function refuseOptions(args: ParsedArguments, options: readonly string[], use: s
 }
 
 /** Checks how a command says which events it is about. */
-function checkWhich(args: ParsedArguments, ids: readonly string[], terminal: Terminal): void {
+function checkWhich(args: ParsedArguments, ids: readonly string[]): void {
   const isAll = args.flag("all");
   if (args.flag("state") && args.text("state") !== "held")
     throw new UsageError(
@@ -100,7 +108,6 @@ function checkWhich(args: ParsedArguments, ids: readonly string[], terminal: Ter
       "An event that contradicts another one must not run along with those that only failed. payhooks events --count shows how many are held for which reason.",
     );
   }
-  if (isAll && !args.flag("dry-run") && !args.flag("yes") && !canAsk(terminal)) throw cannotConfirmError();
 }
 
 /** The person who decides, and how. A dry run decides nothing, and needs neither a name nor a note. */
@@ -158,7 +165,7 @@ async function isConfirmed(
   terminal: Terminal,
 ): Promise<boolean> {
   const { decision, entries } = plan;
-  const isAsked = args.flag("all") || entries.some(({ reason }) => needsInvestigation(reason));
+  const isAsked = isAlwaysAsked(args) || entries.some(({ reason }) => needsInvestigation(reason));
   if (entries.length === 0 || !isAsked) return true;
   printPlan(plan, selection, terminal);
   if (args.flag("yes")) return true;
