@@ -15,7 +15,7 @@ const SIZE_BUDGET = {
   "@payhooks/core/adapter": 7000,
   "@payhooks/core/fetch": 6100,
   "@payhooks/core/events": 20_000,
-  "@payhooks/core/inbox": 60_200,
+  "@payhooks/core/inbox": 60_300,
   "@payhooks/core/postgres": 53_700,
   "@payhooks/core/mysql": 49_200,
   "@payhooks/core/redis": 50_900,

@@ -39,10 +39,11 @@ export function printJson(value: unknown): void {
 
 /**
  * Prints a line of a table. A program gets each value as it is, so that it can give it back. On a terminal, the characters above are
- * escapes.
+ * escapes, a line end in a value among them.
  */
 export function printTableLine(line: string): void {
-  if (process.stdout.isTTY === true) printText("stdout", `${line}\n`);
+  if (process.stdout.isTTY === true)
+    printText("stdout", `${line.replace(UNSAFE_PATTERN, escapeCharacter)}\n`);
   else process.stdout.write(`${line}\n`);
 }
 
