@@ -1,10 +1,13 @@
 import { PayhooksError } from "./errors.ts";
 import { describeValue } from "./foreign-value.ts";
 
-/** Throws `ERR_OPTION_INVALID` unless an option is a finite time above zero, in milliseconds. */
+/** 1,000 years. A date that far from now can still be stored and shown; a `Date` ends after 275,000 years. */
+const MAX_TIME_MS = 1_000 * 365 * 24 * 60 * 60_000;
+
+/** Throws `ERR_OPTION_INVALID` unless an option is a time above zero, in milliseconds, of 1,000 years at most. */
 export function checkTime(option: string, value: number): void {
-  if (typeof value === "number" && value > 0 && value <= Number.MAX_SAFE_INTEGER) return;
-  throw invalidNumberError(option, value, "a finite number of milliseconds above zero");
+  if (typeof value === "number" && value > 0 && value <= MAX_TIME_MS) return;
+  throw invalidNumberError(option, value, "a number of milliseconds above zero, and 1,000 years at most");
 }
 
 /** Throws `ERR_OPTION_INVALID` unless an option is a whole number above zero. */

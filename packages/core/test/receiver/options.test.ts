@@ -35,18 +35,20 @@ const noClient = {} as never;
 /** Options that are numbers, and what is refused beside what is refused for each. */
 const FRACTION = 1.5;
 const ENDLESS = Number.POSITIVE_INFINITY;
+/** A record with a time that far from now could not be read again. */
+const AGES = Number.MAX_SAFE_INTEGER;
 const NUMBERS: Readonly<Record<string, readonly number[]>> = {
-  handledBudgetMs: [ENDLESS],
+  handledBudgetMs: [ENDLESS, AGES],
   concurrency: [FRACTION, ENDLESS],
-  windowMs: [ENDLESS],
+  windowMs: [ENDLESS, AGES],
 };
 const LIMITS: Readonly<Record<string, readonly number[]>> = {
   maxInFlight: [FRACTION],
   maxResolving: [FRACTION],
   maxHeld: [FRACTION],
   maxBodyBytes: [FRACTION],
-  bodyTimeoutMs: [ENDLESS],
-  acceptTimeoutMs: [ENDLESS],
+  bodyTimeoutMs: [ENDLESS, AGES],
+  acceptTimeoutMs: [ENDLESS, AGES],
 };
 
 afterEach(() => {
@@ -124,6 +126,7 @@ describe("createReceiver", () => {
   it.each([
     { leaseMs: 0 },
     { leaseMs: ENDLESS },
+    { leaseMs: AGES },
     { leaseMs: "30000" as never },
     { pollMs: 0 },
     { pollMs: ENDLESS },

@@ -9,7 +9,7 @@ import { checkFlag } from "../../protocol/check-names.ts";
 import { isNotSearchable, PayhooksError } from "../../protocol/errors.ts";
 import { describeValue } from "../../protocol/foreign-value.ts";
 import { HELD_REASONS } from "../../protocol/held-reasons.ts";
-import { Stopwatch, sleep } from "../../time/clock.ts";
+import { sleep } from "../../time/clock.ts";
 import {
   BULK_REASONS,
   type BulkFilter,
@@ -31,7 +31,7 @@ import { filterOf } from "../search/event-reader.ts";
 import { matchesFilter } from "../search/listing.ts";
 import { findUnsearched, UnreadableCounter } from "../search/unreadable.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
-import { unreadableError } from "../write/records.ts";
+import { changeErrorOf, isRecordError, unreadableError } from "../write/records.ts";
 
 /** One event of a bulk, as it was read. */
 export interface FoundEvent {
@@ -47,6 +47,8 @@ export type DecideOne = (
 
 const PAGE_SIZE = 500;
 const DEFAULT_PER_SECOND = 50;
+/** A timer of the platform takes this long at least. So shorter pauses add up until they are as long. */
+const MIN_PAUSE_MS = 1;
 
 export type DecisionKind = "replay" | "discard" | "retry" | "erase";
 
@@ -99,35 +101,45 @@ export async function decideAll(
       : listMatching(bulk, { ...filter, until: until ?? undefined }, (record) => {
           missedEvents ??= { count: null, error: unreadableError(record) };
         });
-  const stopwatch = new Stopwatch(environment);
-  let writtenCount = 0;
+  /** The next decision comes no earlier than this (monotonic clock). Time without decisions is not made up for later. */
+  let notBefore = Number.NEGATIVE_INFINITY;
+  async function decideAboutOne(foundEvent: FoundEvent): Promise<void> {
+    const { reason, event } = readFacts(foundEvent);
+    const isUnmatched = event !== null && !(isChosen(event) && stillMatches(foundEvent));
+    if (isUnmatched && eventIds === undefined) return;
+    const startedAt = environment.monotonic();
+    // Nothing is decided about an event that has changed. It is asked only whether this bulk has decided about it before.
+    const isExcluded = reason !== null && !isNamedReason(reason);
+    const result = isExcluded ? "excluded" : await decide(foundEvent, decisionToken, dryRun || isUnmatched);
+    const outcome = isUnmatched && result !== "already-decided" ? "changed" : result;
+    counts.found++;
+    if (isMade(outcome) && !dryRun) notBefore = Math.max(startedAt, notBefore) + 1_000 / perSecond;
+    if (outcome === "excluded") addOne(excluded, reason);
+    else if (outcome === "already-decided") counts.alreadyDecided++;
+    else if (outcome !== "decided") addOne(skipped, outcome);
+    else {
+      counts.decided++;
+      addOne(byReason, reason);
+    }
+    progress?.({ eventId: foundEvent.eventId, reason, outcome, event }, report());
+  }
   const stopKeepingAlive = environment.keepAlive();
   try {
     for await (const foundEvent of events) {
-      const aheadMs = dryRun ? 0 : (writtenCount * 1_000) / perSecond - stopwatch.elapsedMs;
-      if (aheadMs > 0) await sleep(environment, aheadMs, signal);
+      const earlyMs = notBefore - environment.monotonic();
+      if (earlyMs >= MIN_PAUSE_MS) await sleep(environment, earlyMs, signal);
       if (signal?.aborted === true || bulk.core.isClosing) {
         counts.complete = false;
         break;
       }
       if (unreadable.countIfUnreadable(foundEvent.versioned)) continue;
-      const { reason, event } = readFacts(foundEvent);
-      const isUnmatched = event !== null && !(isChosen(event) && stillMatches(foundEvent));
-      if (isUnmatched && eventIds === undefined) continue;
-      // Nothing is decided about an event that has changed. It is asked only whether this bulk has decided about it before.
-      const isExcluded = reason !== null && !isNamedReason(reason);
-      const result = isExcluded ? "excluded" : await decide(foundEvent, decisionToken, dryRun || isUnmatched);
-      const outcome = isUnmatched && result !== "already-decided" ? "changed" : result;
-      counts.found++;
-      if (isMade(outcome)) writtenCount++;
-      if (outcome === "excluded") addOne(excluded, reason);
-      else if (outcome === "already-decided") counts.alreadyDecided++;
-      else if (outcome !== "decided") addOne(skipped, outcome);
-      else {
-        counts.decided++;
-        addOne(byReason, reason);
+      try {
+        await decideAboutOne(foundEvent);
+      } catch (error) {
+        // Since it was read, the record has become unreadable. Or its fields contradict each other.
+        if (!isRecordError(error)) throw error;
+        unreadable.countError(error);
       }
-      progress?.({ eventId: foundEvent.eventId, reason, outcome, event }, report());
     }
     if (counts.found === 0 && filter !== null && eventIds === undefined)
       missedEvents ??= await findUnsearched(store, filterOf(queryOf(filter)));
@@ -149,7 +161,11 @@ function addOne<Name extends string>(counts: Partial<Record<Name, number>>, name
 function readFacts({ eventId, versioned }: FoundEvent): Pick<BulkOutcome, "reason" | "event"> {
   const record = versioned === null || isUnreadable(versioned.record) ? null : versioned.record;
   const slot = record?.slots[slotKeyOf(eventId)];
-  return { reason: slot === undefined ? null : reasonOf(slot), event: eventIn(record, eventId) };
+  try {
+    return { reason: slot === undefined ? null : reasonOf(slot), event: eventIn(record, eventId) };
+  } catch (error) {
+    throw changeErrorOf(error);
+  }
 }
 
 /** True for the reasons of the events that a bulk is about. A list of ids names its events itself. */

@@ -19,6 +19,7 @@ import { type IdempotencyRecord, isFinished } from "../record/record.ts";
 import { type FinishedClaims, finishedClaimsOf, noteHolders } from "../record/reference-claim.ts";
 import type { ReferenceHolder } from "../write/claims.ts";
 import type { InboxCore } from "../write/inbox-core.ts";
+import { changeErrorOf } from "../write/records.ts";
 import { type DecisionKind, decideAll, type FoundEvent, isIdList } from "./decide-all.ts";
 
 export interface DecisionDependencies {
@@ -80,8 +81,13 @@ export function decisions({
     rule: DecisionRule,
   ): DecisionResult {
     const record = readableRecord(versioned);
-    const copy = record === null ? null : copyRecord(record);
-    return decideOnce(copy, eventId, name, () => rule(copy, eventId, store.now(recordKeyOf(eventId))));
+    const now = store.now(recordKeyOf(eventId));
+    try {
+      const copy = record === null ? null : copyRecord(record);
+      return decideOnce(copy, eventId, name, () => rule(copy, eventId, now));
+    } catch (error) {
+      throw changeErrorOf(error);
+    }
   }
 
   /** Decides about one event, or about many. If the call names a single event, an outcome other than `decided` is an error. */

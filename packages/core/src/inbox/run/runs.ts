@@ -272,6 +272,7 @@ export class Runs {
       throw error;
     }
     if (result.kind === "leased") {
+      this.#core.operations.recordSuccess("take");
       this.start(run);
       return run.report();
     }

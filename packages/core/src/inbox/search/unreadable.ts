@@ -1,28 +1,31 @@
 /** Events that a search has found but must leave out. The search reports them, because otherwise they would seem not to exist. */
-import { isNotSearchable } from "../../protocol/errors.ts";
+import { isNotSearchable, type PayhooksError } from "../../protocol/errors.ts";
 import type { EventFilter } from "../contract/event-query.ts";
 import type { ListOrder, RecordStore, VersionedRecord } from "../contract/store.ts";
 import type { UnreadableEvents } from "../contract/unreadable-events.ts";
-import { isUnreadable, type UnreadableRecord } from "../record/codec.ts";
+import { isUnreadable } from "../record/codec.ts";
 import { unreadableError } from "../write/records.ts";
 
 /** Counts the records that a search has to leave out. */
 export class UnreadableCounter {
   #count = 0;
-  #firstRecord: UnreadableRecord | null = null;
+  #firstError: PayhooksError | null = null;
 
   /** True if the record cannot be read. It is counted then. */
   countIfUnreadable(versioned: VersionedRecord | null): boolean {
     if (versioned === null || !isUnreadable(versioned.record)) return false;
-    this.#count++;
-    this.#firstRecord ??= versioned.record;
+    this.countError(unreadableError(versioned.record));
     return true;
   }
 
+  /** Counts a record that cannot be read or changed, for this reason. */
+  countError(error: PayhooksError): void {
+    this.#count++;
+    this.#firstError ??= error;
+  }
+
   get events(): UnreadableEvents | null {
-    return this.#firstRecord === null
-      ? null
-      : { count: this.#count, error: unreadableError(this.#firstRecord) };
+    return this.#firstError === null ? null : { count: this.#count, error: this.#firstError };
   }
 }
 

@@ -67,6 +67,7 @@ export class CanarySender {
     if (store.immediate === true || store.sleeps === true) return;
     environment.after(this.#pauseMs() * jitterOf(environment.token()), () => {
       if (this.#core.isClosing) return;
+      this.#forgetUntried();
       if (this.#isWanted(this.#testableOperations)) this.#send();
       this.start();
     });
@@ -90,6 +91,7 @@ export class CanarySender {
 
   /** Waits until `operations` says whether an event could be accepted. Usually it says so already. Never rejects. */
   async whenKnown(): Promise<void> {
+    this.#forgetUntried();
     if (this.#core.store.immediate === true || this.#isWanted(ACCEPT_OPERATIONS)) this.#send();
     await this.#whenAccepted;
   }
@@ -119,6 +121,11 @@ export class CanarySender {
   /** Resolves once the canaries of this process are removed from the store, or cannot be. Only after {@link stop}. */
   async atRest(): Promise<void> {
     await this.#whenSent;
+  }
+
+  /** While this process takes nothing, no canary of it can show that events can be taken again. */
+  #forgetUntried(): void {
+    if (!this.#dispatcher.canTake("usual")) this.#core.operations.forgetOldFailure("take");
   }
 
   #isWanted(operations: readonly StoreOperation[]): boolean {

@@ -338,7 +338,7 @@ function compute<T>(
     return { answer: () => answer, record, isBegin, shouldAnnounce };
   } catch (error) {
     const answer = (): never => {
-      throw isPayhooksError(error) ? error : changeFailedError(error);
+      throw changeErrorOf(error);
     };
     return { answer, record: null, isBegin: false, shouldAnnounce: false };
   }
@@ -403,8 +403,13 @@ export function unreadableError({ unreadable: reason, code }: UnreadableRecord):
 }
 
 /** True for {@link unreadableError}. Trying again does not help, because the record is at fault and not the store. */
-export function isRecordError(error: unknown): boolean {
+export function isRecordError(error: unknown): error is PayhooksError {
   return typeof error === "object" && error !== null && recordErrors.has(error);
+}
+
+/** The error of a change that has thrown. If it did not mean to, the record is at fault. */
+export function changeErrorOf(error: unknown): PayhooksError {
+  return isPayhooksError(error) ? error : changeFailedError(error);
 }
 
 /** A change has thrown on a record whose fields are all as they must be. */

@@ -12,11 +12,15 @@ const STORE_OPERATIONS: readonly StoreOperation[] = ["accept", "take", "end"];
 
 /** If events fail although canaries succeed, canaries do not count for this long. */
 const CANARY_DOUBT_MS = 60_000;
+/** A failure counts for this long after it was last seen, in a process that does not try the operation any more. */
+const UNTRIED_FAILURE_MS = 60_000;
 
 class Evidence {
   readonly stall: Stall;
   /** Since the last success, of an event or of a canary. */
   sinceSuccess: Stopwatch | null = null;
+  /** Since the last failure, of an event, of a canary or of a poll. */
+  sinceFailure: Stopwatch | null = null;
   /** An event has failed, and none has succeeded since. */
   hasFailed = false;
   /** A canary has succeeded since that event failed. */
@@ -72,11 +76,17 @@ export class StoreOperations {
   recordSuccess(operation: StoreOperation): void {
     const evidence = this.#evidence[operation];
     evidence.sinceSuccess = new Stopwatch(this.#environment);
-    evidence.hasFailed = false;
-    evidence.isContradicted = false;
-    evidence.hasCanaryFailed = false;
-    evidence.doubt = null;
-    evidence.stall.recordSuccess();
+    endFailure(evidence);
+  }
+
+  /**
+   * This process does not try the operation now, so no success can end its failure. The failure ends once it has not been seen
+   * for a while.
+   */
+  forgetOldFailure(operation: StoreOperation): void {
+    const evidence = this.#evidence[operation];
+    const { sinceFailure } = evidence;
+    if (sinceFailure !== null && sinceFailure.elapsedMs >= UNTRIED_FAILURE_MS) endFailure(evidence);
   }
 
   recordFailure(operation: StoreOperation, cause: unknown): void {
@@ -84,6 +94,7 @@ export class StoreOperations {
     const evidence = this.#evidence[operation];
     if (evidence.isContradicted) evidence.doubt = new Stopwatch(this.#environment);
     evidence.hasFailed = true;
+    evidence.sinceFailure = new Stopwatch(this.#environment);
     evidence.stall.recordFailure(cause);
   }
 
@@ -104,8 +115,10 @@ export class StoreOperations {
   /** A canary, or a poll for due events, has failed. */
   recordCanaryFailure(operation: StoreOperation, cause: unknown): void {
     if (this.#isClosed || isClosingError(cause)) return;
-    this.#evidence[operation].hasCanaryFailed = true;
-    this.#evidence[operation].stall.recordFailure(cause);
+    const evidence = this.#evidence[operation];
+    evidence.hasCanaryFailed = true;
+    evidence.sinceFailure = new Stopwatch(this.#environment);
+    evidence.stall.recordFailure(cause);
   }
 
   /** From now on, there are no notices. */
@@ -113,6 +126,14 @@ export class StoreOperations {
     this.#isClosed = true;
     for (const operation of STORE_OPERATIONS) this.#evidence[operation].stall.forget();
   }
+}
+
+function endFailure(evidence: Evidence): void {
+  evidence.hasFailed = false;
+  evidence.isContradicted = false;
+  evidence.hasCanaryFailed = false;
+  evidence.doubt = null;
+  evidence.stall.recordSuccess();
 }
 
 function isClosingError(cause: unknown): boolean {
