@@ -5,7 +5,7 @@ import { emptyContext } from "../time/async-context.ts";
 import { type Clock, sleep } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
 import { Acceptor } from "./accept/acceptor.ts";
-import type { Events } from "./contract/events.ts";
+import type { InboxEvents } from "./contract/events.ts";
 import { compareHandlers } from "./contract/handler-sets.ts";
 import type {
   AcceptOptions,
@@ -73,7 +73,7 @@ export function createInbox(store: RecordStore, options: InboxOptions = {}): Inb
 
 class Engine implements Inbox {
   readonly durability: Inbox["durability"];
-  readonly events: Events;
+  readonly events: InboxEvents;
   readonly texts: SharedTexts;
   readonly #core: InboxCore;
   readonly #store: RecordStore;
@@ -90,6 +90,8 @@ class Engine implements Inbox {
   #isClosed = false;
   #runner: Runner | null = null;
   #unsubscribe: (() => void) | null = null;
+  /** Resolves once no pruning by the timer is under way. */
+  #whenPruned: Promise<void> = Promise.resolve();
 
   constructor(
     plainStore: RecordStore,
@@ -140,7 +142,7 @@ class Engine implements Inbox {
     });
     this.events = {
       get: (eventId) => reader.get(eventId),
-      list: (query) => reader.list(query),
+      list: (query, flows) => reader.list(query, flows),
       referenceHolder: (eventId) => reader.referenceHolder(eventId),
       subjectOrder: (eventId) => reader.subjectOrder(eventId),
       counts: () => reader.counts(),
@@ -170,7 +172,7 @@ class Engine implements Inbox {
     this.#losses.start();
     this.#canary.start();
     if (this.#store.prune === undefined) return;
-    if (this.#store.sleeps === true) void this.#prune();
+    if (this.#store.sleeps === true) this.#whenPruned = this.#prune();
     else this.#pruneLater();
   }
 
@@ -250,7 +252,9 @@ class Engine implements Inbox {
 
   #pruneLater(): void {
     this.#core.environment.after(PRUNE_INTERVAL_MS, () => {
-      if (!this.#core.isClosing) void this.#prune().finally(() => this.#pruneLater());
+      if (this.#core.isClosing) return;
+      this.#whenPruned = this.#prune();
+      void this.#whenPruned.then(() => this.#pruneLater());
     });
   }
 
@@ -258,7 +262,7 @@ class Engine implements Inbox {
     try {
       await this.#pruning.pruneAll();
     } catch (error) {
-      this.#core.notify(inboxErrorNotice("prune", error));
+      if (!this.#core.isClosing) this.#core.notify(inboxErrorNotice("prune", error));
     }
   }
 
@@ -299,6 +303,7 @@ class Engine implements Inbox {
     await this.#canary.atRest();
     if (this.#store.endsWithProcess === true && this.#runner !== null)
       await this.#runWaitingEvents(this.#runner);
+    await this.#whenPruned;
   }
 
   /** The store ends with the process, so every waiting event gets one last attempt. */

@@ -3,6 +3,7 @@ import { invalidOptionError } from "../protocol/errors.ts";
 import { describeValue } from "../protocol/foreign-value.ts";
 import type { SharedTexts } from "./contract/texts.ts";
 import { pullBackTime } from "./record/schedule.ts";
+import { TEXT_TTL_MS } from "./write/shared-texts.ts";
 
 /**
  * The lease of a task that only one process may do at a time. It ends by itself, on the store's clock, unless the
@@ -50,7 +51,7 @@ export async function takeLease(
   lengthMs: number,
   token: string,
 ): Promise<NamedLease | null> {
-  checkTime("lengthMs", lengthMs);
+  checkLength(lengthMs);
   const nameOfText = textName(name);
   const note = await texts.change<string | null>(nameOfText, (stored, now) => {
     const storedLease = decodeLease(stored);
@@ -98,6 +99,16 @@ function correctLease(lease: StoredLease, now: number): StoredLease {
 /** A lease that was ended is free at once, even if the clock has stepped back since. */
 function isTaken({ until, originalLengthMs }: StoredLease, now: number): boolean {
   return originalLengthMs > 0 && until > now;
+}
+
+/** A lease is kept no longer than its text. */
+function checkLength(lengthMs: number): void {
+  checkTime("lengthMs", lengthMs);
+  if (lengthMs <= TEXT_TTL_MS) return;
+  throw invalidOptionError(
+    `The lengthMs of a lease is ${describeValue(lengthMs)}, more than 30 days.`,
+    "Take the lease for 30 days at most, and renew it in time.",
+  );
 }
 
 function textName(name: string): string {

@@ -34,6 +34,8 @@ export class Pruning {
   readonly #core: InboxCore;
   /** The samples that this process knows, for a store that keeps no notes. */
   #samples: ClockSamples | null = null;
+  /** Nothing is left to delete that had expired by this time; null before the first pruning. */
+  #prunedBefore: number | null = null;
 
   constructor(core: InboxCore) {
     this.#core = core;
@@ -41,15 +43,21 @@ export class Pruning {
 
   /** Deletes some records. True if there are more. */
   async pruneSome(): Promise<boolean> {
-    const { store } = this.#core;
-    return (await store.prune?.(await this.#safeTime())) === true;
+    return this.#pruneBefore(await this.#safeTime());
   }
 
   /** Deletes all records that may be deleted now, unless the inbox closes. */
   async pruneAll(): Promise<void> {
-    const { store } = this.#core;
     const before = await this.#safeTime();
-    while (!this.#core.isClosing && (await store.prune?.(before)) === true);
+    while (!this.#core.isClosing && (await this.#pruneBefore(before)));
+  }
+
+  /** Does not ask the store again for the same time once nothing is left. Otherwise each call of `work` would prune. */
+  async #pruneBefore(before: number): Promise<boolean> {
+    if (before === this.#prunedBefore) return false;
+    const hasMore = (await this.#core.store.prune?.(before)) === true;
+    if (!hasMore) this.#prunedBefore = before;
+    return hasMore;
   }
 
   /** The last sample that counts: records that had expired by then may be deleted. */

@@ -1,7 +1,7 @@
 import type { Flow } from "../flows/flow.ts";
 import type { BulkFilter, BulkOptions, EventSelection } from "../inbox/contract/bulk.ts";
 import type { EventQuery } from "../inbox/contract/event-query.ts";
-import type { Events } from "../inbox/contract/events.ts";
+import type { Events, InboxEvents } from "../inbox/contract/events.ts";
 import { isMade } from "../inbox/record/decisions.ts";
 import type { Decision, ReplayDecision } from "../inbox/record/stored-event.ts";
 import type { NoticeBoard } from "../notices/notice-board.ts";
@@ -23,7 +23,7 @@ const BULK_OPTION_NAMES: OptionNames<BulkOptions> = {
  * decision.
  */
 export function checkedEvents(
-  events: Events,
+  events: InboxEvents,
   notices: NoticeBoard,
   flows: ReadonlyMap<string, Flow>,
 ): Events {
@@ -51,7 +51,7 @@ export function checkedEvents(
     ...events,
     list: async (query = {}) => {
       checkQuery(query);
-      return events.list(query);
+      return events.list(query, namesOf(flows));
     },
     replay: async (selection, decision) => {
       checkSelection(selection);
@@ -105,12 +105,16 @@ function isFilter(selection: EventSelection): selection is BulkFilter & EventQue
   return typeof selection !== "string" && !Array.isArray(selection);
 }
 
+/** The flows of the service, and those of this receiver. */
+function namesOf(flows: ReadonlyMap<string, Flow>): readonly string[] {
+  return [...new Set([...Object.keys(FLOWS), ...flows.keys()])];
+}
+
 /** A query for a flow that does not exist would find nothing. */
 function checkFlowOf({ flow }: EventQuery, flows: ReadonlyMap<string, Flow>): void {
   if (flow === undefined || Object.hasOwn(FLOWS, flow) || flows.has(flow)) return;
-  const flowNames = [...new Set([...Object.keys(FLOWS), ...flows.keys()])].join(", ");
   throw new PayhooksError("ERR_OPTION_INVALID", `The flow of events.list is ${describeValue(flow)}.`, {
-    fix: `It can be ${flowNames}.`,
+    fix: `It can be ${namesOf(flows).join(", ")}.`,
   });
 }
 

@@ -143,8 +143,8 @@ export interface Receiver<Context extends HandlerContext = HandlerContext, S ext
   /** The events of the inbox: shows them, runs them again, brings them forward, discards and erases them. */
   readonly events: Events;
   /**
-   * Takes the lease of a task that only one process may do at a time, for this many milliseconds. Null while another
-   * holder has it. Names have up to 50 lowercase letters, digits and `-`, and begin with a letter. Do not begin them
+   * Takes the lease of a task that only one process may do at a time, for this many milliseconds, 30 days at most. Null while
+   * another holder has it. Names have up to 50 lowercase letters, digits and `-`, and begin with a letter. Do not begin them
    * with `payhooks`.
    * @throws PayhooksError `ERR_OPTION_INVALID`, or what the inbox throws.
    */

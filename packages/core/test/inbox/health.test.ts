@@ -5,6 +5,7 @@ import { describe, expect, it, vi } from "vitest";
 import type { Runner } from "../../src/inbox/contract/inbox.ts";
 import type { RecordStore } from "../../src/inbox/contract/store.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
+import { isCanary } from "../../src/inbox/record/canary.ts";
 import { memoryStore } from "../../src/memory/store.ts";
 import type { Loss } from "../../src/notices/notice.ts";
 import { sqliteInbox, sqliteStore } from "../../src/sqlite/index.ts";
@@ -216,6 +217,48 @@ describe("a loss", () => {
     await inbox.close({ graceMs: 0 });
     await clock.advance(10_000);
     expect(polls).toBe(5);
+  });
+
+  it("is still checked for every two seconds if events cannot be listed, which is tried once a minute", async () => {
+    const clock = fakeClock();
+    const memory = memoryStore({ clock });
+    const [counts, canaries] = [{ checks: 0, lists: 0 }, new Set<string>()];
+    let isAway = true;
+    const store: RecordStore = {
+      ...memory,
+      immediate: false,
+      endsWithProcess: false,
+      findLoss: async () => {
+        counts.checks++;
+        return null;
+      },
+      swap(items) {
+        for (const { key } of items) if (isCanary(key)) canaries.add(key);
+        return memory.swap(items);
+      },
+      list: async (...args) => {
+        counts.lists++;
+        if (isAway) throw new Error("the statement takes too long");
+        return memory.list(...args);
+      },
+    };
+    const inbox = createInbox(store, { clock: environmentOf(clock) });
+    await inbox.ready();
+    await clock.advance("59s");
+    expect(counts).toEqual({ checks: 29, lists: 1 });
+    // An idle process sends one every five seconds or so.
+    expect(canaries.size).toBeLessThan(20);
+    await clock.advance("5s");
+    expect(counts.lists).toBe(2);
+    isAway = false;
+    await clock.advance("1m");
+    // It lists the unfinished events, and the finished ones.
+    expect(counts.lists).toBe(4);
+    await clock.advance("9m");
+    expect(counts.lists).toBe(4);
+    await clock.advance("1m");
+    expect(counts.lists).toBe(6);
+    await inbox.close({ graceMs: 0 });
   });
 
   it("is reported once the store answers again, if it was away during the check", async () => {

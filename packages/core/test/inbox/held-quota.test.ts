@@ -5,6 +5,7 @@ import type { RecordStore } from "../../src/inbox/contract/store.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
 import { memoryInbox } from "../../src/memory/index.ts";
 import { memoryStore } from "../../src/memory/store.ts";
+import { sleep } from "../../src/time/clock.ts";
 import { environmentOf } from "../../src/time/environment.ts";
 import { verifiedEvent } from "../verified-event.ts";
 
@@ -132,5 +133,62 @@ describe("the quota of held events", () => {
     lists = 0;
     expect((await ask()).map(({ status }) => status)).toEqual(["rejected", "fulfilled", "fulfilled"]);
     expect(lists).toBe(1);
+  });
+
+  it("is counted once for deliveries that arrive together", async () => {
+    const clock = fakeClock();
+    let counts = 0;
+    const memory = memoryStore({ clock: environmentOf(clock) });
+    const [inbox] = await processes(clock, 1, {
+      counts: async () => {
+        counts++;
+        await sleep(clock, 5);
+        return memory.counts();
+      },
+    });
+    const together = Array.from({ length: 200 }, () => inbox.accept(entry(clock, "a"), { maxHeld: 3_000 }));
+    await clock.advance(10);
+    expect((await Promise.all(together)).every(({ outcome }) => outcome === "held")).toBe(true);
+    expect(counts).toBe(1);
+  });
+
+  it("is read once a second at most while a bulk discards held events, and soon has the room that became free", async () => {
+    const clock = fakeClock();
+    const memory = memoryStore({ clock: environmentOf(clock) });
+    const asked = { counts: 0, lists: 0 };
+    const [inbox] = await processes(clock, 1, {
+      ...memory,
+      immediate: false,
+      counts() {
+        asked.counts++;
+        return memory.counts();
+      },
+      list(...given) {
+        asked.lists++;
+        return memory.list(...given);
+      },
+    });
+    expect((await fill(inbox, clock, "a", 400)).held).toBe(200);
+    const eventIds = (await inbox.events.list({ state: "held", limit: 200 })).events.map(
+      ({ eventId }) => eventId,
+    );
+    Object.assign(asked, { counts: 0, lists: 0 });
+    const who = { by: "an operator", note: "seen" };
+    const discarding = inbox.events.discard(eventIds, { ...who, perSecond: 50 });
+    let held = 0;
+    for (let n = 0; n < 400; n++) {
+      await clock.advance(10);
+      const accepting = inbox.accept(entry(clock, "a"), { maxHeld: 400 });
+      held += await accepting.then(
+        () => 1,
+        () => 0,
+      );
+    }
+    expect(await discarding).toMatchObject({ decided: 200 });
+    expect(held).toBeGreaterThan(150);
+    expect(asked.counts).toBeLessThan(12);
+    expect(asked.lists).toBeLessThan(12);
+    await clock.advance("1s");
+    expect((await fill(inbox, clock, "a", 400)).held).toBe(200 - held);
   });
 });

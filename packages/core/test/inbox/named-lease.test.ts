@@ -58,3 +58,17 @@ describe("a named lease, when the store's clock is set back", () => {
     expect((await other())?.note).toBe("done");
   });
 });
+
+describe("the length of a named lease", () => {
+  const MAX_LENGTH_MS = 30 * 24 * 60 * MINUTE_MS;
+
+  it("is 30 days at most, because its text is deleted then", async () => {
+    const texts = new TextsUnderTest();
+    await expect(takeLease(texts, "report", MAX_LENGTH_MS + 1, "one")).rejects.toMatchObject({
+      code: "ERR_OPTION_INVALID",
+      message: expect.stringContaining("more than 30 days"),
+    });
+    expect(await texts.read()).toBeNull();
+    expect(await takeLease(texts, "report", MAX_LENGTH_MS, "one")).not.toBeNull();
+  });
+});

@@ -1,14 +1,18 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fakeClock } from "@payhooks/core/testing";
+import { type FakeClock, fakeClock } from "@payhooks/core/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Inbox, Runner } from "../../src/inbox/contract/inbox.ts";
+import type { RecordStore } from "../../src/inbox/contract/store.ts";
 import { createInbox } from "../../src/inbox/engine.ts";
 import { addSample } from "../../src/inbox/pruning.ts";
+import { memoryStore } from "../../src/memory/store.ts";
+import type { UndatedNotice } from "../../src/notices/notice.ts";
 import { openDatabase } from "../../src/sqlite/driver.ts";
 import { sqliteInbox } from "../../src/sqlite/index.ts";
 import { sqliteStore } from "../../src/sqlite/store.ts";
+import { sleep } from "../../src/time/clock.ts";
 import { environmentOf } from "../../src/time/environment.ts";
 import { verifiedEvent } from "../verified-event.ts";
 
@@ -151,5 +155,80 @@ describe("pruning, when the clock is wrong", () => {
     expect(await rows()).toBe(1);
     expect(await store.prune?.(clock.now() + 30 * DAY_MS)).toBe(false);
     expect(await rows()).toBe(0);
+  });
+});
+
+describe("pruning a store", () => {
+  /** An inbox on a store whose prunings take a while, and of which no further record can be deleted after some of them. */
+  async function pruned(clock: FakeClock, prune: (before: number) => Promise<boolean>) {
+    const calls: string[] = [];
+    const memory = memoryStore({ clock });
+    const store: RecordStore = {
+      ...memory,
+      endsWithProcess: false,
+      async prune(before) {
+        calls.push("prune");
+        try {
+          return await prune(before);
+        } finally {
+          calls.push("pruned");
+        }
+      },
+      close: async () => void calls.push("closed"),
+    };
+    const inbox = createInbox(store, { clock: environmentOf(clock) });
+    const notices: UndatedNotice[] = [];
+    inbox.observe((notice) => notices.push(notice));
+    await inbox.ready();
+    return { inbox, calls, notices };
+  }
+
+  it("is not repeated by each call of `work` while nothing more can have expired", async () => {
+    const clock = fakeClock();
+    const answers = [false, true, true, false];
+    const { inbox, calls } = await pruned(clock, async () => answers.shift() ?? false);
+    const countPrunes = async (times: number): Promise<number> => {
+      calls.length = 0;
+      for (let n = 0; n < times; n++) await work(inbox);
+      return calls.filter((call) => call === "prune").length;
+    };
+    expect(await countPrunes(10)).toBe(1);
+    await clock.advance("1h");
+    expect(answers).toEqual([]);
+    expect(await countPrunes(10)).toBe(0);
+    await clock.advance("1h");
+    await inbox.close({ graceMs: 0 });
+  });
+
+  it("ends before the store is closed, and does not report what a close has broken off", async () => {
+    const clock = fakeClock();
+    const { inbox, calls, notices } = await pruned(clock, async () => {
+      await sleep(clock, 500);
+      if (calls.length > 3) throw new Error("the store is closed");
+      return true;
+    });
+    await clock.advance("60s");
+    expect(calls).toEqual(["prune"]);
+    const closing = inbox.close({ graceMs: 10_000 });
+    await clock.advance("499ms");
+    expect(calls).toEqual(["prune"]);
+    await clock.advance("1s");
+    expect(await closing).toEqual({ unfinished: 0 });
+    expect(calls).toEqual(["prune", "pruned", "closed"]);
+    expect(notices).toEqual([]);
+  });
+
+  it("is broken off at the end of a close's grace, without a notice", async () => {
+    const clock = fakeClock();
+    const { inbox, calls, notices } = await pruned(clock, async () => {
+      await sleep(clock, 5_000);
+      throw new Error("the store is closed");
+    });
+    await clock.advance("60s");
+    const closing = inbox.close({ graceMs: 1_000 });
+    await clock.advance("10s");
+    await closing;
+    expect(calls).toEqual(["prune", "closed", "pruned"]);
+    expect(notices).toEqual([]);
   });
 });

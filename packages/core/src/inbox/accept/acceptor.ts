@@ -75,7 +75,7 @@ export class Acceptor {
 
   /** A person has decided about an entry. */
   onHeldChanged(): void {
-    this.#heldQuota.forgetCounts();
+    this.#heldQuota.onDecided();
   }
 
   /** Applies the table of deduplication. In rare cases a fact is missing. It is then looked up, and the event is tried again. */

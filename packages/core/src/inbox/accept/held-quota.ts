@@ -9,8 +9,19 @@ import { mayHaveOneMore } from "./tenant-share.ts";
 /** The held events are counted at most this often, and counted by tenant at most this often. */
 const HELD_COUNT_TTL_MS = 1_000;
 const HELD_OWNERS_TTL_MS = 10_000;
+/** While people decide about held events, they are counted anew at most this often. A bulk decides many times a second. */
+const DECIDED_COUNT_TTL_MS = 1_000;
 /** How many held events are read at once to count them by tenant. */
 const PAGE_SIZE = 1_000;
+
+/** The number of held events. */
+interface HeldCount {
+  /** How many events were held when the store was asked, and how many this process has held since. */
+  held: number;
+  readonly since: Stopwatch;
+  /** Resolves once `held` is known. */
+  whenKnown: Promise<void>;
+}
 
 /** The owners of held events. */
 interface HeldOwners {
@@ -18,6 +29,8 @@ interface HeldOwners {
   held: number;
   readonly byTenant: Map<string, number>;
   readonly since: Stopwatch;
+  /** A person has decided about an entry since. */
+  isOutdated: boolean;
   /** Resolves once `byTenant` is complete. */
   readonly whenKnown: Promise<void>;
 }
@@ -29,8 +42,10 @@ interface HeldOwners {
  */
 export class HeldQuota {
   readonly #core: InboxCore;
-  #heldCount: { held: number; readonly since: Stopwatch } | null = null;
+  #heldCount: HeldCount | null = null;
   #owners: HeldOwners | null = null;
+  /** Since the counts were last forgotten. */
+  #sinceForgotten: Stopwatch | null = null;
 
   constructor(core: InboxCore) {
     this.#core = core;
@@ -68,29 +83,47 @@ export class HeldQuota {
     addTo(this.#owners, labelOf(tenant));
   }
 
-  /** Forgets the counts, because a person has decided about an entry. */
-  forgetCounts(): void {
+  /** A person has decided about an entry. Forgets the counts, but not for each decision of a bulk. */
+  onDecided(): void {
+    if (this.#sinceForgotten !== null && this.#sinceForgotten.elapsedMs < DECIDED_COUNT_TTL_MS) {
+      if (this.#owners !== null) this.#owners.isOutdated = true;
+      return;
+    }
+    this.#sinceForgotten = this.#core.stopwatch();
     this.#heldCount = null;
     this.#owners = null;
   }
 
+  /** All callers at one time share one count, unless the store is in this process. */
   async #count(): Promise<number> {
     const { store } = this.#core;
-    const lastCount = this.#heldCount;
-    if (lastCount !== null && store.immediate !== true && lastCount.since.elapsedMs < HELD_COUNT_TTL_MS) {
-      return lastCount.held;
+    let heldCount = this.#heldCount;
+    if (heldCount === null || store.immediate === true || heldCount.since.elapsedMs >= HELD_COUNT_TTL_MS) {
+      heldCount = { held: 0, since: this.#core.stopwatch(), whenKnown: Promise.resolve() };
+      heldCount.whenKnown = this.#countInto(heldCount);
+      this.#heldCount = heldCount;
     }
-    const since = this.#core.stopwatch();
-    const { held } = await store.counts();
-    this.#heldCount = { held, since };
-    return held;
+    try {
+      await heldCount.whenKnown;
+    } catch (error) {
+      if (this.#heldCount === heldCount) this.#heldCount = null;
+      throw error;
+    }
+    return heldCount.held;
+  }
+
+  async #countInto(heldCount: Pick<HeldCount, "held">): Promise<void> {
+    const { held } = await this.#core.store.counts();
+    heldCount.held = held;
   }
 
   async #ownersOf(held: number): Promise<HeldOwners> {
     let owners = this.#owners;
-    if (owners === null || owners.since.elapsedMs >= HELD_OWNERS_TTL_MS) {
+    const ttlMs = owners?.isOutdated === true ? DECIDED_COUNT_TTL_MS : HELD_OWNERS_TTL_MS;
+    if (owners === null || owners.since.elapsedMs >= ttlMs) {
       const byTenant = new Map<string, number>();
-      owners = { held, byTenant, since: this.#core.stopwatch(), whenKnown: this.#readInto({ byTenant }) };
+      const since = this.#core.stopwatch();
+      owners = { held, byTenant, since, isOutdated: false, whenKnown: this.#readInto({ byTenant }) };
       this.#owners = owners;
     }
     try {

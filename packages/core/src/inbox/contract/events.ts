@@ -90,6 +90,15 @@ export interface Events {
   erase(which: EventSelection, decision: EraseDecision & BulkOptions): Promise<BulkReport>;
 }
 
+/** The events of an inbox, as a receiver asks for them. */
+export interface InboxEvents extends Events {
+  /**
+   * @param flows the names of the flows in which an id is looked up, if the query names none. Default: those of the service. An
+   * inbox that keeps no index reads the record of the id in each of them.
+   */
+  list(query?: EventQuery, flows?: readonly string[]): Promise<EventPage>;
+}
+
 /**
  * Every event that matches, page by page.
  *

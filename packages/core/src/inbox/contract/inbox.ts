@@ -7,7 +7,7 @@ import type { HandlerChange } from "../record/handler-state.ts";
 import type { RunInput } from "../record/run-input.ts";
 import type { RunOutcome } from "../record/run-outcome.ts";
 import type { SubjectAnswer } from "../record/subject.ts";
-import type { Events } from "./events.ts";
+import type { InboxEvents } from "./events.ts";
 import type { HandlersDiff } from "./handler-sets.ts";
 import type { SharedTexts } from "./texts.ts";
 
@@ -223,7 +223,7 @@ export interface Inbox {
    * run it. An attempt before its time counts only if the process dies in it.
    */
   runEvent(runner: Runner, eventId: string, options?: RunEventOptions): Promise<RunReport>;
-  readonly events: Events;
+  readonly events: InboxEvents;
   /** Small texts beside the events, which all processes share. Leases of tasks are made of them. */
   readonly texts: SharedTexts;
   /** Says whether the inbox works, and how many events wait in it. */

@@ -7,7 +7,10 @@ import { sideRecord } from "./side-record.ts";
 
 /** The end of every canary's key. The key of an event's record has hex digits only. */
 const CANARY_SUFFIX = ".canary";
-/** How long a canary that nobody takes is kept. Its own process usually ends it within a second. */
+/**
+ * How long a canary is kept that is not due, if its process dies before it removes it. A canary that is due does not expire: it
+ * stays until a process takes it.
+ */
 const CANARY_TTL_MS = 60_000;
 /** As long as an event with all its fields, because a disk may have room for a line but not for an event. */
 const PADDING_TEXT = ".".repeat(8_000);
@@ -22,8 +25,8 @@ export function isCanary(key: string): boolean {
 }
 
 /**
- * A canary as it is written. If it is to be taken, it is due at once, like a record whose lease has ended. Otherwise it only
- * expires.
+ * A canary as it is written. If it is to be taken, it is due at once, like a record whose lease has ended, and does not expire.
+ * Otherwise it only expires.
  */
 export function newCanary(now: number, isDue: boolean): IdempotencyRecord {
   return sideRecord({

@@ -58,12 +58,12 @@ export class EventReader {
     return eventIn(versioned.record, eventId);
   }
 
-  async list(query: EventQuery = {}): Promise<EventPage> {
+  async list(query: EventQuery = {}, flows: readonly string[] = Object.keys(FLOWS)): Promise<EventPage> {
     const { limit = DEFAULT_LIMIT, cursor, first = "oldest" } = checkQuery(query);
     const request: PageRequest = { limit, cursor: parseCursor(cursor), first, predicate: predicateOf(query) };
     const filter = filterOf(query);
     await this.#ready();
-    const page = await this.#readPage(filter, query, request);
+    const page = await this.#readPage(filter, query, flows, request);
     if (page.events.length > 0 || page.unreadable !== null || request.cursor !== null) return page;
     return { ...page, unreadable: await findUnsearched(this.#core.store, filter) };
   }
@@ -71,13 +71,16 @@ export class EventReader {
   async #readPage(
     filter: EventFilter,
     { tenant = ONLY_TENANT, id, state }: EventQuery,
+    flows: readonly string[],
     request: PageRequest,
   ): Promise<EventPage> {
     try {
       return await this.#listPage(filter, request);
     } catch (error) {
       if (id === undefined || state !== undefined || !isNotSearchable(error)) throw error;
-      return await this.#readRecordPage(filter, tenant, id, request);
+      const names = filter.flow === undefined ? flows : [filter.flow];
+      const keys = names.map((flow) => recordKeyFor(tenant, flow, id));
+      return await this.#readRecordPage(filter, keys, request);
     }
   }
 
@@ -144,15 +147,13 @@ export class EventReader {
   }
 
   /**
-   * Lists the events in the record of an id, for a store that does not search. It does not find entries with several readings.
+   * Lists the events in the records of an id, for a store that does not search. It does not find entries with several readings.
    */
   async #readRecordPage(
     filter: EventFilter,
-    tenant: string,
-    id: string,
+    keys: readonly string[],
     { limit, cursor, first, predicate }: PageRequest,
   ): Promise<EventPage> {
-    const keys = flowsOf(filter).map((flow) => recordKeyFor(tenant, flow, id));
     const records = await this.#core.store.read(keys);
     const listing = new ListPageBuilder(filter, cursor, first);
     const unreadable = new UnreadableCounter();
@@ -203,10 +204,6 @@ function pageOf(
 function storedEventsOf({ eventId, versioned: { record }, summary }: ListedEvent): readonly StoredEvent[] {
   const event = isUnreadable(record) ? null : eventIn(record, eventId);
   return event === null ? [] : [{ ...event, referenceId: event.referenceId ?? summary?.referenceId ?? null }];
-}
-
-function flowsOf({ flow }: EventFilter): readonly NonNullable<EventFilter["flow"]>[] {
-  return flow === undefined ? Object.keys(FLOWS) : [flow];
 }
 
 const QUERY_STATES: Readonly<Record<EventState | "unfinished", true>> = { ...EVENT_STATES, unfinished: true };

@@ -32,7 +32,7 @@ export function withPayhooksErrors(inbox: Inbox): Inbox {
     runEvent: (runner, eventId, options) => callGuarded(() => inbox.runEvent(runner, eventId, options)),
     events: {
       get: (eventId) => callGuarded(() => events.get(eventId)),
-      list: (query) => callGuarded(() => events.list(query)),
+      list: (query, flows) => callGuarded(() => events.list(query, flows)),
       referenceHolder: (eventId) => callGuarded(() => events.referenceHolder(eventId)),
       subjectOrder: (eventId) => callGuarded(() => events.subjectOrder(eventId)),
       counts: () => callGuarded(() => events.counts()),

@@ -8,6 +8,8 @@ import { type KnownRecords, MAX_KNOWN_RECORDS } from "./known-records.ts";
 const LOSS_CHECK_INTERVAL_MS = 2_000;
 /** How often to list the events that have waited longest. */
 const LIST_INTERVAL_MS = 600_000;
+/** A list that has failed is repeated after this time. */
+const FAILED_LIST_PAUSE_MS = 60_000;
 
 /** Checks every two seconds whether the store still has its data. Without this check, nobody would notice a loss. */
 export class LossWatch {
@@ -16,7 +18,9 @@ export class LossWatch {
   readonly #knownRecords: KnownRecords;
   #lostAt: number | null = null;
   #checking: Promise<void> | null = null;
+  /** Since the last list began; null if there was none. */
   #sinceListed: Stopwatch | null = null;
+  #listPauseMs = LIST_INTERVAL_MS;
 
   /** @param onFailure called if the store cannot be asked. */
   constructor(core: InboxCore, knownRecords: KnownRecords, onFailure: () => void) {
@@ -71,10 +75,12 @@ export class LossWatch {
   async #list(): Promise<void> {
     const { store } = this.#core;
     if (store.findLoss === undefined) return;
-    if (this.#sinceListed !== null && this.#sinceListed.elapsedMs < LIST_INTERVAL_MS) return;
+    if (this.#sinceListed !== null && this.#sinceListed.elapsedMs < this.#listPauseMs) return;
+    this.#sinceListed = this.#core.stopwatch();
+    this.#listPauseMs = FAILED_LIST_PAUSE_MS;
     const { events } = await store.list({}, null, MAX_KNOWN_RECORDS);
     this.#knownRecords.onListed([...events, ...(await this.#newestFinished())]);
-    this.#sinceListed = this.#core.stopwatch();
+    this.#listPauseMs = LIST_INTERVAL_MS;
   }
 
   async #newestFinished(): Promise<readonly ListedEvent[]> {

@@ -6,7 +6,7 @@ import { contentOf, sideRecord } from "../record/side-record.ts";
 import type { Records } from "./records.ts";
 
 /** A text is deleted this long after it was last written. */
-const TEXT_TTL_MS = 30 * 24 * 60 * 60_000;
+export const TEXT_TTL_MS: number = 30 * 24 * 60 * 60_000;
 const MAX_TEXT_CHARS = 16_000;
 const TEXT_DEADLINE_MS = 2_000;
 /** A name that a person can read. */
