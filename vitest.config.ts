@@ -145,7 +145,7 @@ const config: ViteUserConfig = {
         exclude: [...manyHistories, ...onDatabaseServers],
       }),
 
-      project("rest", Object.values(slow).flat(), { isolate: true }),
+      project("rest", Object.values(slow).flat()),
       project("rest-databases", onDatabaseServers),
       project("rest-simulation", manyHistories),
       project("rest-security", longProofs, { globalSetup: "test/security/global-setup.ts" }),
