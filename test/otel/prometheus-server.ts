@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { newFolder } from "../faults/harness/receivers.ts";
@@ -85,4 +85,40 @@ export class Prometheus {
 /** The complaints of Prometheus's own tool about a text of metrics; empty if there are none. */
 export function lint(metrics: string): string {
   return execFileSync("promtool", ["check", "metrics"], { input: metrics, encoding: "utf8" });
+}
+
+/** What the rules of the recipe do, in a time that is not waited for. */
+export interface RuleTest {
+  /** By series: its values as promtool writes them, such as `_x5 1x10`, at one scrape a minute. */
+  readonly series: Readonly<Record<string, string>>;
+  /** By minute: the labels of the alerts that fire then, besides their severity. */
+  readonly firing: Readonly<Record<number, readonly Readonly<Record<string, string>>[]>>;
+}
+
+/** The differences that Prometheus's own tool finds; empty if the rule does what is expected. */
+export function differences(scope: Scope, alert: string, { series, firing }: RuleTest): string {
+  const folder = newFolder(scope);
+  const rules = readFileSync(join(RECIPE, "alerts.yml"), "utf8");
+  // The texts for people are not compared.
+  writeFileSync(join(folder, "alerts.yml"), rules.replaceAll(/ +annotations:\n +summary: .*\n/g, ""));
+  const [, severity] = new RegExp(`alert: ${alert}\\n[^]*?severity: (\\w+)`).exec(rules) ?? [];
+  const test = {
+    interval: "1m",
+    input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
+    alert_rule_test: Object.entries(firing).map(([minute, alerts]) => ({
+      eval_time: `${minute}m`,
+      alertname: alert,
+      exp_alerts: alerts.map((labels) => ({ exp_labels: { severity, ...labels } })),
+    })),
+  };
+  // JSON is YAML.
+  writeFileSync(
+    join(folder, "test.yml"),
+    JSON.stringify({ rule_files: ["alerts.yml"], evaluation_interval: "1m", tests: [test] }),
+  );
+  const { status, stdout, stderr } = spawnSync("promtool", ["test", "rules", "test.yml"], {
+    cwd: folder,
+    encoding: "utf8",
+  });
+  return status === 0 ? "" : stdout + stderr;
 }
