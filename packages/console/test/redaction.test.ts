@@ -261,6 +261,34 @@ describe("a redacted field", () => {
     for (const query of everyPart(eventId)) expect((await page.get(query)).text).not.toContain(value);
   });
 
+  it.each([[["data.id", "data.amount"]], [["data"]], [["id", "amount"]]])(
+    "is no label of a webhook either, in a list, on a page or in a download, before its end and after it: %j",
+    async (redact) => {
+      const fixture = await consoleFixture();
+      const body = {
+        event: "account.renamed",
+        idempotency_key: "evt-1",
+        occurred_at: new Date().toISOString(),
+        data: { object: "account", id: SECRET, amount: 98_765 },
+      };
+      expect(await fixture.webhook(signConnectWebhook(body, keys.webhookSecret))).toBe(200);
+      const eventId = await heldId(fixture.receiver);
+      const [page, open] = [await fixture.open({ redact }), await fixture.open()];
+      for (const state of ["held", "finished"]) {
+        const everywhere = [
+          ...everyPart(eventId),
+          `?state=${state}`,
+          `?state=${state}&download=csv`,
+          `?state=${state}&download=jsonl`,
+        ];
+        for (const query of everywhere) expect((await page.get(query)).text).not.toMatch(/alice|98765/);
+        expect((await open.get(`?state=${state}&download=csv`)).text).toMatch(/98765.*alice|alice.*98765/);
+        if (state === "held")
+          await fixture.receiver.events.discard(eventId, { by: "marta", note: "not ours" });
+      }
+    },
+  );
+
   it("is no label of an event either that has its value in another field", async () => {
     const fixture = await consoleFixture();
     fixture.words = "the bank is away";

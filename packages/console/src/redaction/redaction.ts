@@ -28,17 +28,31 @@ export interface Redaction {
   redactLabel<Value extends string | null>(label: Label, value: Value): Value | string;
 }
 
-/** The labels of an event, and the names of the fields that they come from. A source reads them from any field. */
+/** The labels of an event, and the paths of the fields that they come from. A source reads them from any field. */
 const LABELS = {
   id: ["payTxnId", "idempotency_key"],
   // Of a connect event it is the `id` in its data.
-  referenceId: ["referenceId", "id"],
+  referenceId: ["referenceId", "data.id"],
   event: ["event"],
   status: ["status"],
-  amount: ["amount", "base_amount"],
+  amount: ["amount", "base_amount", "data.amount"],
   tenant: [],
 } as const;
 type Label = keyof typeof LABELS;
+
+/**
+ * True if a field that a label may come from is redacted, or the object that has it. Of a redacted path only the last name
+ * counts, because the fields of an event that has ended are not known.
+ */
+function isRedactedLabel(label: Label, names: readonly string[]): boolean {
+  return LABELS[label].some((path) =>
+    names.some((name) => path.startsWith(`${name}.`) || lastNameOf(path) === lastNameOf(name)),
+  );
+}
+
+function lastNameOf(path: string): string {
+  return path.slice(path.lastIndexOf(".") + 1);
+}
 
 /** Redacts the events of a page. */
 export interface Redactor {
@@ -88,7 +102,7 @@ export function redactionOf(
     redactText: (text) => (isKnown ? redactValues(redactPairs(text, names), values) : null),
     redactLabel(label, value) {
       if (value === null) return value;
-      if (LABELS[label].some((name) => names.includes(name))) return REDACTION_MARK;
+      if (isRedactedLabel(label, names)) return REDACTION_MARK;
       if (isKnown) return clean(value);
       return mayBeAnything && (label === "id" || label === "referenceId") ? REDACTION_MARK : value;
     },
