@@ -17,7 +17,7 @@ export function isDuration(value: unknown): value is number {
 }
 
 /** The longest delay of a platform timer. A longer one would fire at once, so it is waited for in parts. */
-const MAX_TIMER_MS = 2_147_483_647;
+export const MAX_TIMER_MS = 2_147_483_647;
 
 /** The platform's clock. Its timers do not keep the process alive; the listening server does. */
 export const systemClock: Clock = {

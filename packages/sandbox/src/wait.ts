@@ -1,7 +1,8 @@
 import type { Changes } from "./changes.ts";
+import { MAX_TIMER_MS } from "./clock.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
-/** Resolves with what `find` finds, now or after a later change. Rejects with `ERR_WAIT_TIMEOUT`. */
+/** Resolves with what `find` finds, now or after a later change. Rejects with `ERR_WAIT_TIMEOUT`, after 24 days at most. */
 export function waitFor<Found>(
   changes: Changes,
   find: () => Found | undefined,
@@ -15,12 +16,15 @@ export function waitFor<Found>(
       clearTimeout(timer);
       unsubscribe();
     };
-    const timer = setTimeout(() => {
-      end();
-      reject(
-        new SandboxError("ERR_WAIT_TIMEOUT", `No delivery matched within ${timeoutMs} ms. ${describe()}`),
-      );
-    }, timeoutMs);
+    const timer = setTimeout(
+      () => {
+        end();
+        reject(
+          new SandboxError("ERR_WAIT_TIMEOUT", `No delivery matched within ${timeoutMs} ms. ${describe()}`),
+        );
+      },
+      Math.min(timeoutMs, MAX_TIMER_MS),
+    );
     const unsubscribe = changes.subscribe(() => {
       const found = find();
       if (found === undefined) return;

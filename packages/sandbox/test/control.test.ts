@@ -291,6 +291,18 @@ describe("who may use the pages and the control API", () => {
     expect(await postFor(local, "pay.example:8443", "https://evil.example")).toBe(403);
   });
 
+  it("the checkout's own page, behind a tunnel that changes the Host header", async () => {
+    const sandbox = await start({ publicUrl: "https://Pay.example:8443" });
+    const { host } = new URL(sandbox.url);
+    const local = sandbox.checkout().url.replace("https://Pay.example:8443", sandbox.url);
+    expect(await postFor(local, host, "https://evil.example")).toBe(403);
+    expect(await postFor(local, host, "https://pay.example:8443")).toBe(303);
+    const headers = { Origin: "https://pay.example:8443" };
+    const refused = await call(sandbox, "POST", "/sandbox/reset", {}, headers);
+    expect(refused.status).toBe(403);
+    expect(refused.body.data.message).toContain("set publicUrl, or --public-url");
+  });
+
   it("nobody by a form of another site: the control API takes JSON only", async () => {
     const sandbox = await start();
     const headers = { "Content-Type": "application/x-www-form-urlencoded" };

@@ -142,6 +142,18 @@ describe("waiting for a delivery", () => {
     const waiting = sandbox.deliveries.waitFor({ reference: "none" }, { timeoutMs: 20 });
     await expect(waiting).rejects.toThrow(/within 20 ms.*DEPOSIT SUCCESS another \(delivered\)/);
   });
+
+  it.each([3_000_000_000, Number.POSITIVE_INFINITY])(
+    "may take longer than a timer of the platform can wait: %s ms",
+    async (timeoutMs) => {
+      const merchant = await receiver();
+      const sandbox = await start({ callbackUrl: merchant.url });
+      const waiting = sandbox.deliveries.waitFor({ state: "delivered" }, { timeoutMs });
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      sandbox.deposit({ reference: "late" });
+      expect(await waiting).toMatchObject({ state: "delivered" });
+    },
+  );
 });
 
 describe("reset", () => {

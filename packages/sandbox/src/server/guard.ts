@@ -11,7 +11,10 @@ export interface GuardOptions {
    * other web site can have.
    */
   readonly allowRemote: boolean;
-  /** The base of the checkout's address. Under its host name, the checkout is allowed, and nothing else. */
+  /**
+   * The base of the checkout's address. Under its host name, the checkout is allowed, and nothing else. Its pages may also send
+   * the checkout's form under another host name, since a tunnel may change it.
+   */
   readonly publicUrl: string | undefined;
 }
 
@@ -21,7 +24,8 @@ export interface GuardOptions {
  */
 export function guard({ allowedHosts, allowRemote, publicUrl }: GuardOptions): MiddlewareHandler {
   const allowed = new Set(allowedHosts.map(hostName));
-  const publicName = publicUrl === undefined ? null : hostName(new URL(publicUrl).host);
+  const publicAddress = publicUrl === undefined ? null : new URL(publicUrl);
+  const publicName = publicAddress === null ? null : hostName(publicAddress.host);
   const isOurs = (name: string, path: string): boolean =>
     isLoopbackHost(name) ||
     allowed.has(name) ||
@@ -42,15 +46,21 @@ export function guard({ allowedHosts, allowRemote, publicUrl }: GuardOptions): M
           : `This sandbox does not answer under the host name ${name}. Allow it: allowedHosts: ["${name}"], or --allowed-host ${name}.`,
       );
     }
-    if (!["GET", "HEAD"].includes(c.req.method) && !isSameOrigin(c, host)) {
-      return answerFailure(c, 403, "This request comes from another web site.");
+    const origins = [`http://${host}`, `https://${host}`];
+    if (publicAddress !== null && c.req.path.startsWith("/checkout/")) origins.push(publicAddress.origin);
+    if (!["GET", "HEAD"].includes(c.req.method) && !isSameOrigin(c, origins)) {
+      return answerFailure(
+        c,
+        403,
+        "This request comes from another web site. If that is your tunnel to the sandbox, let it pass the Host header on. For the checkout, you can also set publicUrl, or --public-url, to the tunnel's address.",
+      );
     }
     return next();
   };
 }
 
-function isSameOrigin(c: Context, host: string): boolean {
+function isSameOrigin(c: Context, origins: readonly string[]): boolean {
   const origin = c.req.header("origin");
-  if (origin !== undefined) return origin === `http://${host}` || origin === `https://${host}`;
+  if (origin !== undefined) return origins.includes(origin);
   return ["same-origin", "none", undefined].includes(c.req.header("sec-fetch-site"));
 }
