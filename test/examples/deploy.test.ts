@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { callbackFields, createTestKeys, signPaymentCallback } from "@payhooks/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
+import { readDocument } from "../docs/markdown.ts";
 import { VirtualProgram } from "../docs/program.ts";
 import { RunningProgram } from "../e2e/program.ts";
 import { PostgresServer } from "../faults/harness/postgres-server.ts";
@@ -185,6 +186,26 @@ describe("the files of examples/deploy", () => {
       /TimeoutStopSec=(\d+)/.exec(text("payhooks.service"))?.[1],
     ].map(Number);
     for (const each of seconds) expect(each * 1_000).toBeGreaterThan(graceMs + 5_000);
+  });
+
+  it("get from the commands of the page the manifest that they are tried with, and the lockfile of the Dockerfile", () => {
+    const { blocks } = readDocument("docs/operating/deploying.md");
+    const commands = blocks
+      .filter(({ language }) => language === "sh")
+      .flatMap((block) => block.text.trim().split("\n"));
+    const copy = mkdtempSync(join(folder, "copy-"));
+    const installed = { dependencies: [] as string[], devDependencies: [] as string[] };
+    for (const command of commands) {
+      const [, isDev, names] = /^npm install (--save-dev )?(.+)$/.exec(command) ?? [];
+      if (names === undefined) execFileSync("sh", ["-c", command], { cwd: copy, stdio: "ignore" });
+      else installed[isDev === undefined ? "dependencies" : "devDependencies"].push(...names.split(" "));
+    }
+    const made = JSON.parse(readFileSync(join(copy, "package.json"), "utf8"));
+    const tried = JSON.parse(text("package.json"));
+    expect([made.type, made.scripts.build]).toEqual([tried.type, tried.scripts.build]);
+    for (const kind of ["dependencies", "devDependencies"] as const)
+      expect(installed[kind].sort()).toEqual(Object.keys(tried[kind]).sort());
+    expect(text("Dockerfile")).toMatch(/^COPY package\.json package-lock\.json /m);
   });
 
   it("send the stop signal to node itself", () => {
