@@ -179,7 +179,8 @@ export class Incidents {
         const what = messageKind(state, channelState, now, repeatMs);
         if (what === null || channelState.nextAt > now) continue;
         const { kind, summary, since } = state;
-        const id = `${incident}:${since.toString(36)}:${what}:${channelState.count}`;
+        // Standard Webhooks separate the id from what follows it by a dot, so an id with a dot is refused.
+        const id = `${incident}:${since.toString(36)}:${what}:${channelState.count}`.replaceAll(".", "/");
         const message = { what, id, incident, kind, ...KINDS[kind], summary, from, since, at: now };
         messages.push({ channel, message, ...resultCallbacks(state, channelState, what, now) });
       }
