@@ -23,6 +23,7 @@ export interface MemoryInboxOptions {
  * becomes shorter: an unknown event that was signed before the newest dropped record is refused as expired, so that nothing
  * runs twice.
  *
+ * @throws PayhooksError `ERR_OPTION_INVALID`.
  * @example createReceiver({ payments: { publicKey }, inbox: memoryInbox() })
  */
 export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {

@@ -6,8 +6,9 @@ import { compact, fold, unfold } from "./finished-records.ts";
 /** How often to search for expired references at most, because a search looks at all of them. */
 const SEARCH_INTERVAL_MS = 60_000;
 
-/** How many references a tenant has. */
+/** How many references a tenant has. A tenant without references has no share. */
 interface TenantShare {
+  readonly tenant: string;
   size: number;
 }
 
@@ -33,8 +34,8 @@ export class References {
     this.delete(key);
     let share = this.#shares.get(record.tenant);
     if (share === undefined) {
-      share = { size: 0 };
-      this.#shares.set(compact(record.tenant), share);
+      share = { tenant: compact(record.tenant), size: 0 };
+      this.#shares.set(share.tenant, share);
     }
     share.size++;
     this.#references.set(key, { folded: fold(version, record), share });
@@ -43,8 +44,9 @@ export class References {
   delete(key: string): void {
     const reference = this.#references.get(key);
     if (reference === undefined) return;
-    reference.share.size--;
     this.#references.delete(key);
+    const { share } = reference;
+    if (--share.size === 0) this.#shares.delete(share.tenant);
   }
 
   hasRoomFor(key: string, tenant: string, now: number): boolean {

@@ -13,6 +13,7 @@ import { type EventLabels, indexOf, type RecordIndex } from "../inbox/record/ind
 import type { Lanes } from "../inbox/record/lane.ts";
 import type { IdempotencyRecord } from "../inbox/record/record.ts";
 import { ListPageBuilder } from "../inbox/search/listing.ts";
+import { checkCount } from "../protocol/check-number.ts";
 import { PayhooksError } from "../protocol/errors.ts";
 import type { Clock } from "../time/clock.ts";
 import { type Environment, environmentOf } from "../time/environment.ts";
@@ -64,6 +65,8 @@ export function memoryStore({
   maxUnfinished = 10_000,
   clock,
 }: MemoryStoreOptions = {}): MemoryStore {
+  checkCount("maxRecords", maxRecords);
+  checkCount("maxUnfinished", maxUnfinished);
   const environment = environmentOf(clock);
   const openRecords = new InFlightMap<string, OpenRecord>();
   const finishedRecords = new FinishedRecords(maxRecords);

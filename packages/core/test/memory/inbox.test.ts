@@ -28,6 +28,17 @@ function runner(
 const all = { deadlineMs: 60_000, limit: 1_000, concurrency: 1 };
 
 describe("the memory inbox at its bounds", () => {
+  it.each(["maxRecords", "maxUnfinished"])("refuses a %s that is not a whole number above zero", (option) => {
+    for (const value of [Number.NaN, 0, -1, 1.5, Number.POSITIVE_INFINITY, "5"]) {
+      expect(() => memoryInbox({ [option]: value })).toThrow(
+        expect.objectContaining({
+          code: "ERR_OPTION_INVALID",
+          message: expect.stringContaining(`${option} is `),
+        }),
+      );
+    }
+  });
+
   it("forgets the oldest finished records, and then refuses unknown events of that age", async () => {
     const clock = fakeClock();
     const inbox = memoryInbox({ clock, maxRecords: 10 });

@@ -381,6 +381,20 @@ describe("the memory store at its bounds", () => {
     expect(claim(8, "flood")).toMatchObject(FULL);
   });
 
+  it("forgets a tenant that has no reference any more", () => {
+    const { write, now, pass } = setUp({ maxRecords: 2 });
+    const tenants = 20_000;
+    const bytes = grownBy(() => {
+      for (let n = 0; n < tenants; n++) {
+        expect(
+          write(keyOf(n), { ...referenceRecord(keyOf(n), now(), 1), tenant: `tenant-${n}` }, "unknown"),
+        ).toEqual(WRITTEN);
+        pass(60_000);
+      }
+    });
+    expect(bytes / tenants).toBeLessThan(20);
+  });
+
   it("refuses a reference where it has no room for it, until one is free again", () => {
     const { store, write, now, pass } = setUp({ maxRecords: 2 });
     const [first, second, third] = [keyOf(1), keyOf(2), keyOf(3)];
