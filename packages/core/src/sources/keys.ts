@@ -24,7 +24,7 @@ export function importEncodedSecrets(
   // As texts they are checked for quotes, blanks and placeholders first.
   importSecrets(input, option);
   const decode = (secret: SecretInput | undefined): SecretInput | undefined =>
-    typeof secret === "string" && secret !== "" ? decodeSecret(secret, option, encoding) : secret;
+    typeof secret === "string" && secret.trim() !== "" ? decodeSecret(secret, option, encoding) : secret;
   const list: readonly (SecretInput | undefined)[] = Array.isArray(input) ? input : [input as SecretInput];
   return importSecrets(list.map(decode), option);
 }

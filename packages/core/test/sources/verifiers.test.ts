@@ -54,6 +54,16 @@ describe("hmac", () => {
     expect(await answerTo(verify(), headers)).toEqual(answer);
   });
 
+  it.each(["utf8", "hex", "base64"] as const)(
+    "takes a blank entry in a list of secrets, which are %s, as one that is not set",
+    async (secretEncoding) => {
+      const bytes = Buffer.from(SECRET);
+      const secret = [" ", bytes.toString(secretEncoding), "\n"];
+      const verifier = hmac({ header: "X-Signature", secret, secretEncoding });
+      expect(await answerTo(verifier, { "x-signature": hex(BODY) })).toEqual([200, "", 1]);
+    },
+  );
+
   it("covers every byte of the body", async () => {
     expect(await answerTo(verify(), { "x-signature": hex(BODY) }, BODY.replace("e-1", "e-2"))).toEqual([
       401,
