@@ -7,7 +7,7 @@ import { type ReceiverOrFactory, receiverOf } from "./mount.ts";
 
 /** Options of a route that runs the events that are due. */
 export interface WorkRouteOptions {
-  /** The secret that the caller sends as `Authorization: Bearer <secret>`. Without one, every call is refused. */
+  /** The secret that the caller sends as `Authorization: Bearer <secret>`. Without one that a header can carry, every call is refused. */
   readonly secret: string | undefined;
   /** Stops taking events after this time; default 10 s. Keep it below the platform's limit for a request. */
   readonly deadlineMs?: number | undefined;
@@ -22,10 +22,9 @@ export async function answerWork<Platform>(
   { secret, ...limits }: WorkRouteOptions,
   platform: Platform,
 ): Promise<Response> {
-  if (secret === undefined || secret.trim() === "") {
-    consoleLogger.error(
-      "workRoute was given no secret, so every call is refused. Check the environment variable.",
-    );
+  const fault = secretFault(secret);
+  if (fault !== null) {
+    consoleLogger.error(`${fault}, so every call is refused. Check the environment variable.`);
     return refusedResponse("ERR_MISCONFIGURED");
   }
   const authorization = request.headers.get("authorization") ?? "";
@@ -40,6 +39,16 @@ export async function answerWork<Platform>(
     consoleLogger.error("the work route failed", factsOfThrown(error));
     return refusedResponse(isSetupError(error) ? "ERR_MISCONFIGURED" : "ERR_INBOX_UNAVAILABLE");
   }
+}
+
+/** Why no call can have this secret; null if one can. HTTP removes white space at the ends of a header. */
+function secretFault(secret: string | undefined): string | null {
+  if (typeof secret !== "string" || secret.trim() === "") return "workRoute was given no secret";
+  if (secret.trim() !== secret)
+    return "The secret of workRoute begins or ends with white space, which no header carries";
+  if (/[^\t -~\x80-\xff]/.test(secret))
+    return "The secret of workRoute has a character that no header carries";
+  return null;
 }
 
 function refusedResponse(code: DeliveryErrorCode): Response {

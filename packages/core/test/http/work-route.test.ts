@@ -46,6 +46,25 @@ describe("the route of a cron job", () => {
   );
 
   it.each([
+    ["cron-secret\n", "begins or ends with white space"],
+    [" cron-secret", "begins or ends with white space"],
+    ["cron\nsecret", "has a character that no header carries"],
+    ["cron-sécret-€", "has a character that no header carries"],
+  ])("refuses every call while no header can carry its secret %j, and says so", async (secret, fault) => {
+    for (const authorization of [null, "Bearer cron-secret"]) {
+      expect(await answerTo(authorization, secret)).toEqual({ answer: MISCONFIGURED, asked: 0 });
+    }
+    expect(logged).toHaveBeenCalledWith(expect.stringContaining(fault));
+  });
+
+  it.each(["cron secret", "cron-sécret"])(
+    "works with the secret %j, which a header can carry",
+    async (secret) => {
+      expect((await answerTo(`Bearer ${secret}`, secret)).asked).toBe(1);
+    },
+  );
+
+  it.each([
     null,
     "",
     "cron-secret",
