@@ -30,3 +30,15 @@ it.each(Object.keys(ready) as Kind[])(
     expect(forged).toMatchObject({ status: 401, code: "ERR_SIGNATURE_INVALID", outcome: "refused" });
   },
 );
+
+it("the harness finds a header whatever the case of its name, as a server does", async () => {
+  const t = await createHarness({
+    receiver: { sources: { any: github({ secret }) } },
+    register: (receiver) => receiver.on("any", "paid", () => {}),
+  });
+  onTestFinished(() => t.close());
+  const { headers, rawBody } = signers.github({ secret })("paid", { id: 7 });
+  const upperCase = Object.entries(headers).map(([name, value]) => [name.toUpperCase(), value] as const);
+  const delivery = await t.deliver("any", { headers: Object.fromEntries(upperCase), rawBody });
+  expect(delivery).toMatchObject({ status: 200, outcome: "done", ran: ["paid"] });
+});

@@ -197,12 +197,13 @@ export async function createHarness(
   async function deliver(flow: FlowName, sent: SignedDelivery): Promise<HarnessDelivery> {
     await settle();
     const firstNotice = notices.length;
+    const headers = new Headers(sent.headers);
     const work: Promise<unknown>[] = [];
     const { result: reply, ran } = await recordRuns(async () => {
       const answer: Reply = await endpointOf(receiver, flow).receive({
         method: "POST",
         url: `/${flow}`,
-        headers: { get: (name) => sent.headers[name] ?? null },
+        headers,
         rawBody: sent.rawBody,
         remoteAddress: "192.0.2.1",
         waitUntil: (promise) => work.push(promise),
