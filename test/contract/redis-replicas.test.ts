@@ -35,8 +35,9 @@ async function openStore(
   scope: Scope,
   url: string,
   clock: Environment = environmentOf(),
+  commandTimeoutMs = COMMAND_TIMEOUT_MS,
 ): Promise<RecordStore> {
-  const options = { replicas: 1, commandTimeoutMs: COMMAND_TIMEOUT_MS, clock };
+  const options = { replicas: 1, commandTimeoutMs, clock };
   const fixture = redisStoreFixture(() => url, options);
   const store = scope.add(fixture.connect(), (it) => it.close());
   await store.open();
@@ -66,6 +67,15 @@ async function isReplicated(store: RecordStore, ...records: readonly PutRecord[]
 
 const fresh = (store: RecordStore, key: string): Promise<PutRecord> =>
   put(store, key, null, acceptedRecord(key, store.now(key)));
+
+it("confirms records, although commandTimeoutMs is no whole number", { timeout: 60_000 }, () =>
+  withScope(async (scope) => {
+    const primary = await RedisServer.start(scope);
+    await startReplica(scope, primary);
+    const store = await openStore(scope, primary.url, environmentOf(), COMMAND_TIMEOUT_MS + 0.5);
+    expect(await isReplicated(store, await fresh(store, one))).toBe(true);
+  }),
+);
 
 it(
   "a confirmed record is on a replica; while there is no replica, nothing is confirmed",

@@ -179,7 +179,7 @@ class NodeReplicas {
       requests.push(groupRecords);
     }
     pipeline.info("replication");
-    pipeline.wait(replicas, timeoutMs);
+    pipeline.wait(replicas, Math.ceil(timeoutMs));
     const answers = await answersOf(pipeline);
     this.#checkReached(answers);
     const info = answers.at(-2);
