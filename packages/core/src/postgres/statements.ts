@@ -153,7 +153,7 @@ export function statementsFor(schema: string): Statements {
       timeLimitMs: OLDEST_DUE_TIMEOUT_MS,
     },
     oldestTakenEnd: {
-      ...statement("look_at_all_taken", oldestDueSql(takenRecords)),
+      ...statement("look_at_taken", oldestDueSql(takenRecords)),
       timeLimitMs: OLDEST_DUE_TIMEOUT_MS,
     },
     deleteExpired: statement(
