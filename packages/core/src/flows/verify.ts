@@ -69,13 +69,13 @@ export interface VerifyConnectOptions {
  * deduplicate, and does not check how long ago the webhook was signed. A receiver does both.
  *
  * @param rawBody the bytes exactly as they arrived.
- * @param signatureHeader the value of `X-Connect-Signature`.
+ * @param signatureHeader the value of `X-Connect-Signature`. A list, as Node has it for a repeated header, is malformed.
  * @throws PayhooksError the same codes as {@link verifyPaymentCallback}, without those of ambiguity and expectation.
  * @example const { event } = verifyConnectWebhook(rawBody, request.headers["x-connect-signature"], { secret });
  */
 export function verifyConnectWebhook(
   rawBody: Uint8Array,
-  signatureHeader: string | null | undefined,
+  signatureHeader: string | readonly string[] | null | undefined,
   options: VerifyConnectOptions,
 ): VerifiedDelivery<ConnectEvent> {
   checkNames("verifyConnectWebhook", options, { secret: true });
@@ -123,12 +123,14 @@ function eventOrThrow(flow: Flow, delivery: Delivery): VerifiedDelivery<AnyEvent
   return { event: event as AnyEvent, keyId: verified.delivery.keyId ?? "", signedAt: new Date(signedAt) };
 }
 
-function deliveryOf(rawBody: Uint8Array, signature: string | null): Delivery {
+function deliveryOf(rawBody: Uint8Array, signature: string | readonly string[] | null): Delivery {
   if (!(rawBody instanceof Uint8Array)) {
     throw new PayhooksError("ERR_OPTION_INVALID", `rawBody is of type ${typeof rawBody}, not bytes.`, {
       fix: "Pass the raw request body as a Buffer or Uint8Array, not a parsed or re-serialised one.",
     });
   }
-  const headers = { get: (name: string): string | null => (name === SIGNATURE_HEADER ? signature : null) };
+  // The flow refuses anything but text.
+  const header = signature as string | null;
+  const headers = { get: (name: string): string | null => (name === SIGNATURE_HEADER ? header : null) };
   return { method: "POST", url: "", headers, rawBody };
 }

@@ -7,8 +7,8 @@ const SIGNATURE_HEADER_PATTERN = /^sha256=[0-9a-f]{64}$/;
  * True for a well-formed `X-Connect-Signature`. A repeated header, which is joined by a comma, is not (specification,
  * Authentication, 3).
  */
-export function isSignatureHeader(header: string): boolean {
-  return SIGNATURE_HEADER_PATTERN.test(header);
+export function isSignatureHeader(header: unknown): header is string {
+  return typeof header === "string" && SIGNATURE_HEADER_PATTERN.test(header);
 }
 
 /**

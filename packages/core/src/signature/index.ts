@@ -54,11 +54,11 @@ export function verifyRsaSignature(
  */
 export function verifyHmacSignature(
   rawBody: Uint8Array,
-  header: string | null | undefined,
+  header: string | readonly string[] | null | undefined,
   secrets: OneOrMore<SecretInput>,
 ): string | null {
   const imported = importSecrets(secrets, "secrets");
-  if (typeof header !== "string" || !isSignatureHeader(header) || !isData(rawBody)) return null;
+  if (!isSignatureHeader(header) || !isData(rawBody)) return null;
   return findSecret(rawBody, header, imported)?.keyId ?? null;
 }
 

@@ -1,6 +1,7 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { inspect } from "node:util";
 import { isPayhooksError, PayhooksError, verifyConnectWebhook, verifyPaymentCallback } from "@payhooks/core";
-import { importPublicKeys, importSecrets } from "@payhooks/core/signature";
+import { importPublicKeys, importSecrets, verifyHmacSignature } from "@payhooks/core/signature";
 import {
   anyCallbackFields,
   asDelivery,
@@ -153,6 +154,15 @@ describe("verifyConnectWebhook", () => {
     expect(keyId).toBe(importSecrets(SECRET)[0]?.keyId);
   });
 
+  it("takes a header as Node types it", () => {
+    const headers: IncomingHttpHeaders = { ...signed.headers };
+    const { event } = verifyConnectWebhook(signed.rawBody, headers["x-connect-signature"], {
+      secret: SECRET,
+    });
+    expect(event.event).toBe("connected_account.declined");
+    expect(verifyHmacSignature(signed.rawBody, headers["x-connect-signature"], SECRET)).not.toBeNull();
+  });
+
   it("does not look at the time", () => {
     const old = signConnectWebhook(connectEvent(undefined, { occurred_at: "2001-01-01T00:00:00Z" }), SECRET);
     const { event } = verifyConnectWebhook(old.rawBody, old.headers["x-connect-signature"], {
@@ -167,6 +177,9 @@ describe("verifyConnectWebhook", () => {
     ["an empty header", "", "ERR_SIGNATURE_MISSING"],
     ["a header without its prefix", String(header).slice(7), "ERR_SIGNATURE_MALFORMED"],
     ["a header given twice", `${header}, ${header}`, "ERR_SIGNATURE_MALFORMED"],
+    ["a list of one header", [String(header)], "ERR_SIGNATURE_MALFORMED"],
+    ["a list of two headers", [String(header), String(header)], "ERR_SIGNATURE_MALFORMED"],
+    ["an empty list", [], "ERR_SIGNATURE_MALFORMED"],
     ["another signature", `sha256=${"0".repeat(64)}`, "ERR_SIGNATURE_INVALID"],
   ])("throws for %s", (_, text, code) => {
     const error = thrownBy(() => verifyConnectWebhook(signed.rawBody, text, { secret: SECRET }));
