@@ -49,12 +49,19 @@ interface DecoratedClass {
   [DECORATED_METHODS]?: DecoratedMethod[];
 }
 
-/** Everything decorated in a class and in those that it extends. */
+/**
+ * Everything decorated in a class and in those that it extends. Where a class decorates an inherited method again, this
+ * replaces the decorators of the class that it extends.
+ */
 export function decoratedMethodsIn(instance: object): readonly DecoratedMethod[] {
   const methods: DecoratedMethod[] = [];
+  const decoratedKeys = new Set<string | symbol>();
   let proto: DecoratedClass | null = Object.getPrototypeOf(instance);
   for (; proto !== null; proto = Object.getPrototypeOf(proto)) {
-    if (Object.hasOwn(proto, DECORATED_METHODS)) methods.push(...(proto[DECORATED_METHODS] ?? []));
+    if (!Object.hasOwn(proto, DECORATED_METHODS)) continue;
+    const added = (proto[DECORATED_METHODS] ?? []).filter(({ key }) => !decoratedKeys.has(key));
+    methods.push(...added);
+    for (const { key } of added) decoratedKeys.add(key);
   }
   return methods;
 }

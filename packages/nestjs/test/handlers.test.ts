@@ -188,6 +188,32 @@ describe("methods of one event", () => {
     await post(PAY, payment());
     await expect.poll(() => called).toEqual(["Derived"]);
   });
+
+  it("are registered once, if a class that extends another decorates a method again", async () => {
+    const called: string[] = [];
+    class Base {
+      @OnDeposit() credit() {
+        called.push("base");
+      }
+      @OnDeposit({ status: "FAILED" }) refund({ status }: PaymentEvent<"DEPOSIT">) {
+        called.push(`base ${status}`);
+      }
+    }
+    class Derived extends Base {
+      @OnDeposit() override credit() {
+        called.push("derived");
+      }
+      @OnDeposit({ name: "mail" })
+      @OnDeposit({ name: "books" })
+      override refund({ status }: PaymentEvent<"DEPOSIT">) {
+        called.push(`derived ${status}`);
+      }
+    }
+    const { post } = await start([Derived]);
+    await post(PAY, payment({ status: "FAILED", payTxnId: "t-1" }));
+    await post(PAY, payment());
+    await expect.poll(() => [...called].sort()).toEqual(["derived", "derived SUCCESS", "derived SUCCESS"]);
+  });
 });
 
 describe("several receivers", () => {
