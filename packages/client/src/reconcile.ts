@@ -102,7 +102,7 @@ export async function reconcile(
     throw invalidOptionError("concurrency", what, "Give a whole number from 1 to 100.");
   }
   const { texts, lookUp, keyOf } = lookUpsOf(options);
-  const source = queueOf(texts);
+  const source = queueOf(texts, signal);
   const results: ReconcileResult[] = [];
   const settled: string[] = [];
   const unprocessed: string[] = [];
@@ -127,8 +127,8 @@ export async function reconcile(
 
   async function runWorker(): Promise<void> {
     while (fatal === null && !isAborted()) {
-      const text = await source.next();
-      if (text === undefined) return;
+      const { done, value: text } = await source.next();
+      if (done === true) return;
       const result = await lookUpAndIngest(text);
       if (result.outcome === "error" && isAborted()) {
         unprocessed.push(text);
@@ -193,25 +193,24 @@ function invalidOptionError(field: string, what: string, fix: string): ClientErr
 
 /** Hands references or ids to several workers, one by one. */
 interface TextQueue {
-  /** The next one. Undefined at the end. */
-  next(): Promise<string | undefined>;
+  /** The end comes after an abort, too. */
+  next(): Promise<IteratorResult<string, undefined>>;
   /** Those that are left over after a stop. An asynchronous source is not read for them. */
   rest(): string[];
+  /** Ends an asynchronous source. Does not wait for one that is still waiting for its next text. */
   close(): Promise<void>;
 }
 
-function queueOf(texts: Texts): TextQueue {
+const END = { done: true, value: undefined } as const;
+
+function queueOf(texts: Texts, signal: AbortSignal | undefined): TextQueue {
   if (Symbol.iterator in texts) {
     const iterator = texts[Symbol.iterator]();
-    const take = (): string | undefined => {
-      const { done, value } = iterator.next();
-      return done === true ? undefined : value;
-    };
     return {
-      next: async () => take(),
+      next: async () => iterator.next(),
       rest() {
         const rest: string[] = [];
-        for (let one = take(); one !== undefined; one = take()) rest.push(one);
+        for (let next = iterator.next(); next.done !== true; next = iterator.next()) rest.push(next.value);
         return rest;
       },
       close: async () => {},
@@ -221,22 +220,39 @@ function queueOf(texts: Texts): TextQueue {
   // Generators queue overlapping calls themselves. Other iterators may not.
   let lastCall: Promise<unknown> = Promise.resolve();
   let hasEnded = false;
+  let isWaiting = false;
+  const read = async (): Promise<IteratorResult<string, undefined>> => {
+    if (hasEnded || signal?.aborted === true) return END;
+    isWaiting = true;
+    const next = await unlessAborted(iterator.next(), signal);
+    if (next === null) return END;
+    isWaiting = false;
+    hasEnded = next.done === true;
+    return next;
+  };
   return {
     next() {
-      const nextText = lastCall.then(async () => {
-        if (hasEnded) return undefined;
-        const { done, value } = await iterator.next();
-        hasEnded = done === true;
-        return hasEnded ? undefined : value;
-      });
-      lastCall = nextText.catch(() => {
+      const next = lastCall.then(read);
+      lastCall = next.catch(() => {
         hasEnded = true;
       });
-      return nextText;
+      return next;
     },
     rest: () => [],
     async close() {
-      if (!hasEnded) await iterator.return?.();
+      if (hasEnded) return;
+      const closing = iterator.return?.();
+      if (isWaiting) closing?.catch(() => {});
+      else await closing;
     },
   };
+}
+
+/** Null if the signal aborts first. */
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T | null> {
+  return new Promise((resolve, reject) => {
+    const end = (): void => resolve(null);
+    signal?.addEventListener("abort", end, { once: true });
+    promise.then(resolve, reject).finally(() => signal?.removeEventListener("abort", end));
+  });
 }

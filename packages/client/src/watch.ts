@@ -9,6 +9,7 @@ import { type Clock, quietClock, sleep } from "./clock.ts";
 import { ClientError } from "./errors.ts";
 import type { CallOptions } from "./http/send.ts";
 import { kindOf } from "./kind-of.ts";
+import { limitedCall } from "./limited-call.ts";
 import { type LookupReceiver, type ReconcileResult, reconcile } from "./reconcile.ts";
 import { emptyNote, type Mark, markOf, noteIn, recordGivenUp, textOf, type WatchNote } from "./watch-note.ts";
 
@@ -17,6 +18,10 @@ const WATCH_LEASE = "payhooks-missed-callbacks";
 const LEASE_LENGTH_MS = 60_000;
 /** A process that finds the lease taken asks again after this time at most. */
 const LEASE_RECHECK_MS = 30_000;
+/** How long `open`, `onResult` and `onGivenUp` may take. Without a limit, the lease would be kept for a call that never ends. */
+const CALL_TIMEOUT_MS = 10 * 60_000;
+/** How long `onResult` and `onGivenUp` may still take after a stop, so that their end is noted. */
+const CALLBACK_GRACE_MS = 5_000;
 
 /** The part of a receiver that {@link watch} needs. */
 export interface WatchedReceiver extends LookupReceiver {
@@ -71,7 +76,8 @@ export interface WatchOptions {
    * Called if a round fails, such as when `open` throws, and for each payment that is left for the next round: because
    * `headers`, `onResult` or `onGivenUp` throws for it, its `since` is not a time or its reference is not text. The round
    * continues with the other payments. At the end of a round whose look-ups failed, it is called once, with
-   * `ERR_LOOKUP_FAILED`. Default: a line on stderr that names the error and its cause, without their messages.
+   * `ERR_LOOKUP_FAILED`. If `open`, `onResult` or `onGivenUp` has not settled after 10 minutes, the error is `ERR_TIMEOUT`.
+   * Default: a line on stderr that names the error and its cause, without their messages.
    */
   readonly onError?: ((error: unknown) => void) | undefined;
   /** The source of time. Default: the platform's clock. Its timers do not keep the process alive. */
@@ -81,7 +87,8 @@ export interface WatchOptions {
 /** A running {@link watch}. */
 export interface Watch {
   /**
-   * Begins no further look-up, aborts the current look-up, and lets another process continue. Call it before `receiver.close()`.
+   * Begins no further look-up, aborts the current look-up, and lets another process continue. A call of `onResult` or
+   * `onGivenUp` has five seconds to settle. Call it before `receiver.close()`.
    */
   stop(): Promise<void>;
 }
@@ -209,6 +216,7 @@ class WatchRound {
     this.#scheduleRenewal();
     const errors: unknown[] = [];
     await this.#lookUpAll().catch((error) => {
+      if (this.#isAbort(error)) return;
       this.#note.trouble = nameOf(error);
       errors.push(error);
     });
@@ -229,13 +237,8 @@ class WatchRound {
   }
 
   async #lookUpAll(): Promise<void> {
-    const { open, clock, minAgeMs, perMinute, onError } = this.#settings;
-    const payments: Candidate[] = [];
-    for await (const payment of await open()) {
-      const problem = paymentErrorOf(payment);
-      if (problem === null) payments.push({ payment, mark: markOf(payment) });
-      else reportError(onError, problem);
-    }
+    const { clock, minAgeMs, perMinute } = this.#settings;
+    const payments = await this.#readOpen();
     // Once a payment is no longer open, it does not matter any more that it was given up.
     const marks = new Set(payments.map(({ mark }) => mark));
     this.#note.givenUp = this.#note.givenUp.filter((mark) => marks.has(mark));
@@ -257,8 +260,41 @@ class WatchRound {
     }
   }
 
+  /** The open payments that can be looked up. */
+  async #readOpen(): Promise<readonly Candidate[]> {
+    const { open, onError } = this.#settings;
+    let isAwaited = true;
+    const read = async (): Promise<readonly Candidate[]> => {
+      const payments: Candidate[] = [];
+      for await (const payment of await open()) {
+        if (!isAwaited) break;
+        const problem = paymentErrorOf(payment);
+        if (problem === null) payments.push({ payment, mark: markOf(payment) });
+        else reportError(onError, problem);
+      }
+      return payments;
+    };
+    try {
+      return await this.#callOwn("open", read, 0);
+    } finally {
+      isAwaited = false;
+    }
+  }
+
+  #callOwn<T>(name: string, call: () => T | Promise<T>, graceMs = CALLBACK_GRACE_MS): Promise<T> {
+    const { clock } = this.#settings;
+    const { signal } = this.#roundAbort;
+    return limitedCall(`${name} of watch`, call, { clock, timeoutMs: CALL_TIMEOUT_MS, signal, graceMs });
+  }
+
+  /** True if a call was not waited for, because the watch stops or the lease is lost. */
+  #isAbort(error: unknown): boolean {
+    const { aborted, reason } = this.#roundAbort.signal;
+    return aborted && error === reason;
+  }
+
   /**
-   * Looks up one payment, and calls `onResult` or `onGivenUp`. If one of them throws, the payment is looked up again in
+   * Looks up one payment, and calls `onResult` or `onGivenUp`. If one of them throws, or takes too long, the payment is looked up again in
    * the next round, and the other payments are still looked up in this round. Resolves to true if it was given up.
    */
   async #handlePayment({ payment, mark }: Candidate): Promise<boolean> {
@@ -268,10 +304,11 @@ class WatchRound {
       if (result === null) return false;
       this.#note.last = mark;
       if (result.isFinal || result.outcome === "error" || this.#ageOf(payment) < giveUpAfterMs) return false;
-      await onGivenUp(payment, result.result);
+      await this.#callOwn("onGivenUp", () => onGivenUp(payment, result.result));
       return true;
     } catch (error) {
       this.#note.last = mark;
+      if (this.#isAbort(error)) return false;
       this.#note.trouble = nameOf(error);
       reportError(onError, error);
       return false;
@@ -302,7 +339,7 @@ class WatchRound {
       this.#note.trouble = nameOf(result.error);
     }
     this.#note.counts[outcome] = (this.#note.counts[outcome] ?? 0) + 1;
-    await onResult?.(result, payment);
+    if (onResult !== undefined) await this.#callOwn("onResult", () => onResult(result, payment));
     return { result, outcome, isFinal: settled.length > 0 };
   }
 

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { createHarness, createTestKeys, type Harness } from "@payhooks/core/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import {
@@ -240,6 +241,54 @@ describe("reconcile", () => {
       ...{ results: [], counts: {}, settled: [], remaining: ["a"] },
       aborted: true,
     });
+  });
+
+  it("ends when it is aborted while an asynchronous source waits for its next reference", async () => {
+    const { t, client } = await setUp({ a: {} });
+    const abort = new AbortController();
+    let isWaiting = (): void => {};
+    const waiting = new Promise<void>((resolve) => {
+      isWaiting = resolve;
+    });
+    async function* queue() {
+      yield "a";
+      isWaiting();
+      await new Promise(() => {});
+    }
+    const running = reconcile(t.receiver, { client, references: queue(), signal: abort.signal });
+    await waiting;
+    while ((await t.receiver.events.list({ referenceId: "a" })).events.length === 0) await nextTurn();
+    abort.abort();
+    expect(await running).toMatchObject({ aborted: true, counts: { new: 1 }, remaining: [] });
+  });
+
+  it.each([
+    ["a list", (texts: string[]) => texts],
+    [
+      "an asynchronous source",
+      async function* (texts: string[]) {
+        yield* texts;
+      },
+    ],
+  ])("reports an undefined in %s as an error, and looks the others up", async (_what, asSource) => {
+    const { t, client } = await setUp({ a: {}, b: {} });
+    const references = asSource(["a", undefined as never, "b"]);
+    const { results, counts } = await reconcile(t.receiver, { client, references, concurrency: 1 });
+    expect(counts).toEqual({ new: 2, error: 1 });
+    expect(results[1]).toMatchObject({ error: { code: "ERR_FIELD_MISSING" } });
+  });
+
+  it("leaves an undefined in a list, and those behind it, for the next run after an abort", async () => {
+    const { t, client } = await setUp({ a: {} });
+    const abort = new AbortController();
+    const report = await reconcile(t.receiver, {
+      client,
+      references: ["a", undefined as never, "b"],
+      concurrency: 1,
+      signal: abort.signal,
+      onResult: () => abort.abort(),
+    });
+    expect(report.remaining).toEqual([undefined, "b"]);
   });
 
   it("ends with the error of the source or of onResult, after the look-ups under way", async () => {

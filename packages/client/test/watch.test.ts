@@ -397,6 +397,94 @@ it("watch goes on after a stop with those that the round did not reach", async (
   expect(fixture.lookUps.map((line) => line[0])).toEqual(["a", "b", "c"]);
 });
 
+/** Never settles. */
+const hang = (): Promise<never> => new Promise(() => {});
+async function* hangingSource(payment: OpenPayment) {
+  yield payment;
+  await hang();
+}
+
+it.each<[what: string, hanging: (payment: OpenPayment) => Partial<WatchOptions>]>([
+  ["open does not settle", () => ({ open: hang })],
+  ["open waits for its next payment", (payment) => ({ open: () => hangingSource(payment) })],
+  ["onResult does not settle", () => ({ onResult: hang })],
+  ["onGivenUp does not settle", () => ({ onGivenUp: hang, giveUpAfterMs: HOUR })],
+])("watch stops although %s, and another process goes on", async (_what, hanging) => {
+  const fixture = await startFixture();
+  const payment = { reference: "a", since: fixture.clock.now() - HOUR };
+  fixture.open.push(payment);
+  const first = fixture.watch(hanging(payment));
+  await fixture.clock.advance(MINUTE);
+  const stopped = first.stop();
+  await fixture.clock.advance(5_000);
+  await stopped;
+  expect(fixture.errors).toEqual([]);
+  const lookUps = fixture.lookUps.length;
+  fixture.watch();
+  await fixture.clock.advance(0);
+  expect(fixture.lookUps).toHaveLength(lookUps + 1);
+});
+
+it.each<[what: string, hanging: (payment: OpenPayment) => Partial<WatchOptions>]>([
+  ["open that does not settle", () => ({ open: hang })],
+  ["open that waits for its next payment", (payment) => ({ open: () => hangingSource(payment) })],
+])("watch reports an %s after 10 minutes, and makes the next round", async (_what, hanging) => {
+  const fixture = await startFixture();
+  fixture.open.push({ reference: "a", since: fixture.clock.now() - HOUR });
+  let opened = 0;
+  const { open } = hanging({ reference: "b", since: fixture.clock.now() - HOUR });
+  fixture.watch({ open: () => (opened++ === 0 && open !== undefined ? open() : fixture.open) });
+  await fixture.clock.advance(9 * MINUTE);
+  expect(fixture.errors).toEqual([]);
+  await fixture.clock.advance(6 * MINUTE);
+  expect(fixture.errors).toMatchObject([
+    {
+      code: "ERR_TIMEOUT",
+      message: expect.stringContaining("open of watch has not settled within 10 minutes."),
+    },
+  ]);
+  expect(fixture.lookUps).toEqual(["a 15"]);
+});
+
+it.each<[name: string, options: Partial<WatchOptions>]>([
+  ["onResult", { onResult: ({ reference }) => (reference === "a" ? hang() : undefined) }],
+  [
+    "onGivenUp",
+    { onGivenUp: ({ reference }) => (reference === "a" ? hang() : undefined), giveUpAfterMs: HOUR },
+  ],
+])(
+  "watch reports an %s that does not settle after 10 minutes, and looks the next payment up",
+  async (name, options) => {
+    const fixture = await startFixture();
+    for (const reference of ["a", "b"]) fixture.open.push({ reference, since: fixture.clock.now() - HOUR });
+    fixture.watch(options);
+    await fixture.clock.advance(10 * MINUTE);
+    expect(fixture.errors).toMatchObject([
+      { code: "ERR_TIMEOUT", message: expect.stringContaining(`${name} of watch has not settled`) },
+    ]);
+    await fixture.clock.advance(MINUTE);
+    expect(fixture.lookUps.map((line) => line[0])).toEqual(["a", "b"]);
+  },
+);
+
+it("watch notes that onGivenUp has ended soon after a stop, and does not call it again", async () => {
+  const fixture = await startFixture();
+  fixture.open.push({ reference: "a", since: fixture.clock.now() - HOUR });
+  const calls: string[] = [];
+  const onGivenUp = ({ reference }: OpenPayment): Promise<void> => {
+    calls.push(reference);
+    return new Promise((resolve) => fixture.clock.after(MINUTE + 2_000, resolve));
+  };
+  const first = fixture.watch({ onGivenUp, giveUpAfterMs: HOUR });
+  await fixture.clock.advance(MINUTE);
+  const stopped = first.stop();
+  await fixture.clock.advance(2_000);
+  await stopped;
+  fixture.watch({ onGivenUp, giveUpAfterMs: HOUR });
+  await fixture.clock.advance(10 * MINUTE);
+  expect(calls).toEqual(["a"]);
+});
+
 it("watch reports each result, also of a cancelled payment", async () => {
   const fixture = await startFixture();
   fixture.open.push({ reference: "left", since: fixture.clock.now() - HOUR });
