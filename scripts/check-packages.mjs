@@ -8,7 +8,7 @@ import { entrySizes } from "./entry-sizes.mjs";
 
 /** Bytes of an entry point, minified and gzipped, with room for a few lines more. Raising one is a decision. */
 const SIZE_BUDGET = {
-  "@payhooks/client": 14_600,
+  "@payhooks/client": 15_100,
   "@payhooks/core": 94_200,
   "@payhooks/core/sources": 21_000,
   "@payhooks/core/signature": 6200,
