@@ -198,6 +198,9 @@ class MoveCounts {
   }
 }
 
+/** A write of a move, without its date. */
+type MovingWrite = Omit<Swap, "at" | "shouldAnnounce">;
+
 class Mover {
   readonly #from: RecordStore;
   readonly #to: RecordStore;
@@ -270,12 +273,7 @@ class Mover {
   async #removeFromSource(movedRecords: readonly MovingRecord[]): Promise<void> {
     let remaining = movedRecords;
     for (let attempt = 0; remaining.length > 0; attempt++) {
-      await this.#swap(this.#from, remaining, attempt, (moving) => ({
-        ...emptyRecordOf(moving),
-        version: this.#environment.token(),
-        expected: moving.version,
-        before: moving.index,
-      }));
+      await this.#swap(this.#from, remaining, attempt, (moving) => this.#emptyingOf(moving));
       const foundRecords = await this.#from.read(remaining.map(({ key }) => key));
       const changedRecords = remaining.filter(
         ({ version }, at) => (foundRecords[at]?.version ?? version) !== version,
@@ -296,29 +294,25 @@ class Mover {
   /** Removes records from the new store if they have changed in the old one, so that they run in one store only. */
   async #undo(changedRecords: readonly MovingRecord[]): Promise<boolean> {
     const results = await this.#to.swap(
-      sortByKey(changedRecords).map((moving) => ({
-        ...emptyRecordOf(moving),
-        version: this.#environment.token(),
-        expected: moving.version,
-        before: moving.index,
-        at: this.#to.now(moving.key),
-        shouldAnnounce: false,
-      })),
+      swapsOf(this.#to, changedRecords, (moving) => this.#emptyingOf(moving)),
     );
     return results.every(({ kind }) => kind === "written");
+  }
+
+  /** The write that empties a record. */
+  #emptyingOf(moving: MovingRecord): MovingWrite {
+    const version = this.#environment.token();
+    return { ...emptyRecordOf(moving), version, expected: moving.version, before: moving.index };
   }
 
   async #swap(
     store: RecordStore,
     records: readonly MovingRecord[],
     attempt: number,
-    itemOf: (moving: MovingRecord) => Omit<Swap, "at" | "shouldAnnounce">,
+    writeOf: (moving: MovingRecord) => MovingWrite,
   ): Promise<void> {
     if (attempt > 0) await sleep(this.#environment, REFUSED_WRITE_PAUSE_MS);
-    const items = sortByKey(records).map((moving) => {
-      return { ...itemOf(moving), at: store.now(moving.key), shouldAnnounce: false };
-    });
-    const results = await store.swap(items);
+    const results = await store.swap(swapsOf(store, records, writeOf));
     const failedResults = results.filter(({ kind }) => kind !== "written");
     const refusedResults = failedResults.filter(({ kind }) => kind === "refused");
     if (refusedResults.length === 0 && (failedResults.length === 0 || attempt + 1 < MAX_ATTEMPTS)) return;
@@ -364,8 +358,15 @@ function emptyRecordOf({ key, record }: MovingRecord): Pick<Swap, "key" | "recor
   };
 }
 
-function sortByKey(records: readonly MovingRecord[]): readonly MovingRecord[] {
-  return records.toSorted((a, b) => (a.key < b.key ? -1 : 1));
+/** The writes in the order of their keys, dated by the store. */
+function swapsOf(
+  store: RecordStore,
+  records: readonly MovingRecord[],
+  writeOf: (moving: MovingRecord) => MovingWrite,
+): readonly Swap[] {
+  return records
+    .toSorted((a, b) => (a.key < b.key ? -1 : 1))
+    .map((moving) => ({ ...writeOf(moving), at: store.now(moving.key), shouldAnnounce: false }));
 }
 
 function inboxInUseError(detail: string): PayhooksError {

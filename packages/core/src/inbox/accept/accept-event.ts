@@ -1,5 +1,5 @@
 import { PayhooksError } from "../../protocol/errors.ts";
-import { accept, claimAtAcceptance } from "../record/accept-into-record.ts";
+import { accept, claimAtAcceptance, NO_DETAILS } from "../record/accept-into-record.ts";
 import type { AcceptOutcome, AcceptResult, SlotState, VerifiedEvent } from "../record/event.ts";
 import type { Lane } from "../record/lane.ts";
 import type { IdempotencyRecord } from "../record/record.ts";
@@ -156,11 +156,7 @@ function expiredAnswer({ event, forgottenBefore }: AcceptPlan): AcceptAnswer {
   const accepted: AcceptResult = {
     outcome: "expired",
     eventId: event.key + event.slot,
-    reason: null,
-    detail: null,
-    previousAmount: null,
-    isBegun: false,
-    overtaken: [],
+    ...NO_DETAILS,
     signedBefore: forgottenBefore(),
   };
   return { kind: "accepted", accepted, state: null };

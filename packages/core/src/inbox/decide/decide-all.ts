@@ -21,7 +21,7 @@ import {
 import type { EventFilter, EventQuery } from "../contract/event-query.ts";
 import type { ListCursor, VersionedRecord } from "../contract/store.ts";
 import type { UnreadableEvents } from "../contract/unreadable-events.ts";
-import { isUnreadable, type UnreadableRecord } from "../record/codec.ts";
+import { isUnreadable, readableRecord, type UnreadableRecord } from "../record/codec.ts";
 import { type DecisionResult, eventIn, isMade, reasonOf } from "../record/decisions.ts";
 import { isEventId, recordKeyOf, slotKeyOf } from "../record/event.ts";
 import { indexOf } from "../record/index-of.ts";
@@ -159,7 +159,7 @@ function addOne<Name extends string>(counts: Partial<Record<Name, number>>, name
 }
 
 function readFacts({ eventId, versioned }: FoundEvent): Pick<BulkOutcome, "reason" | "event"> {
-  const record = versioned === null || isUnreadable(versioned.record) ? null : versioned.record;
+  const record = readableRecord(versioned);
   const slot = record?.slots[slotKeyOf(eventId)];
   try {
     return { reason: slot === undefined ? null : reasonOf(slot), event: eventIn(record, eventId) };
@@ -200,8 +200,9 @@ function queryOf({ reason: _reason, eventIds: _eventIds, ...query }: BulkFilter)
 function matcherOf(bulkFilter: BulkFilter): (found: FoundEvent) => boolean {
   const filter = filterOf(queryOf(bulkFilter));
   return ({ eventId, versioned }) => {
-    if (versioned === null || isUnreadable(versioned.record)) return false;
-    const { events } = indexOf(recordKeyOf(eventId), versioned.record);
+    const record = readableRecord(versioned);
+    if (record === null) return false;
+    const { events } = indexOf(recordKeyOf(eventId), record);
     return events.some((labels) => labels.eventId === eventId && matchesFilter(labels, filter));
   };
 }

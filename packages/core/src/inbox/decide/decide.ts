@@ -2,7 +2,7 @@ import { inboxErrorNotice } from "../../notices/notice.ts";
 import { PayhooksError } from "../../protocol/errors.ts";
 import type { BulkOptions, BulkReport, EventSelection } from "../contract/bulk.ts";
 import type { Events } from "../contract/events.ts";
-import { copyRecord, isUnreadable } from "../record/codec.ts";
+import { copyRecord, readableRecord } from "../record/codec.ts";
 import {
   type DecisionName,
   type DecisionResult,
@@ -124,7 +124,7 @@ export function decisions({
   async function isSuperseded({ eventId, versioned }: FoundEvent): Promise<boolean> {
     const slot = readableRecord(versioned)?.slots[slotKeyOf(eventId)];
     if (slot?.kept === undefined || slot.subject === undefined) return false;
-    const [subject = null] = await store.read([slot.subject.key]);
+    const [subject] = await store.read([slot.subject.key]);
     return (readableRecord(subject)?.signedAt ?? 0) > slot.subject.at;
   }
 
@@ -165,10 +165,6 @@ export function decisions({
       return decide("retry", withState(which, ["retrying", "waiting"], "retrying"), decision, rule);
     },
   };
-}
-
-function readableRecord(versioned: FoundEvent["versioned"]): IdempotencyRecord | null {
-  return versioned === null || isUnreadable(versioned.record) ? null : versioned.record;
 }
 
 /** Checks that a filter names a state, so that nobody decides about events of every state by mistake. */

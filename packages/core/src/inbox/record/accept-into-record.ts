@@ -108,13 +108,14 @@ function countContradiction(
   return { accepted, slot: last, record: isCounted ? record : null };
 }
 
-const NO_DETAILS = {
+/** The fields of a result that has nothing to say about them. */
+export const NO_DETAILS: Omit<AcceptResult, "outcome" | "eventId"> = {
   reason: null,
   detail: null,
   previousAmount: null,
   isBegun: false,
   overtaken: NONE_OVERTAKEN,
-} as const;
+};
 
 function newRecord(event: VerifiedEvent): IdempotencyRecord {
   return {

@@ -198,6 +198,13 @@ export function isUnreadable(record: IdempotencyRecord | UnreadableRecord): reco
   return "unreadable" in record;
 }
 
+/** The record that a store has found; null if there is none, or if it cannot be read. */
+export function readableRecord(
+  found: { readonly record: IdempotencyRecord | UnreadableRecord } | null | undefined,
+): IdempotencyRecord | null {
+  return found == null || isUnreadable(found.record) ? null : found.record;
+}
+
 /** Writes a record as a text that every database takes. */
 export function encodeRecord(record: IdempotencyRecord | SealedRecord): string {
   return "sealed" in record ? record.sealed : RECORD_FORMAT + JSON.stringify(RECORD_SHAPE.write(record));

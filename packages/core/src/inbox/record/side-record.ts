@@ -26,19 +26,7 @@ interface SideFields
 }
 
 export function sideRecord({ content, ...fields }: SideFields): IdempotencyRecord {
-  const { flow, tenant, id, isClosed, lease, signedAt, expiresAt } = fields;
-  return {
-    flow,
-    tenant,
-    id,
-    statusSlot: null,
-    isClosed,
-    fixedFacts: content,
-    lease,
-    slots: {},
-    signedAt,
-    expiresAt,
-  };
+  return { ...fields, statusSlot: null, fixedFacts: content, slots: {} };
 }
 
 export function contentOf({ fixedFacts }: IdempotencyRecord): SideContent {

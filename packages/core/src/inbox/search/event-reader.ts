@@ -7,7 +7,7 @@ import type { EventFilter, EventQuery } from "../contract/event-query.ts";
 import type { EventCounts, EventPage } from "../contract/events.ts";
 import type { ListCursor, ListedEvent, ListOrder } from "../contract/store.ts";
 import type { SubjectOrder } from "../contract/subject-order.ts";
-import { isUnreadable } from "../record/codec.ts";
+import { isUnreadable, readableRecord } from "../record/codec.ts";
 import { eventIn } from "../record/decisions.ts";
 import { isEventId, recordKeyOf } from "../record/event.ts";
 import { EVENT_STATES, type EventState, indexOf } from "../record/index-of.ts";
@@ -101,12 +101,7 @@ export class EventReader {
 
   async subjectOrder(eventId: string): Promise<SubjectOrder | null> {
     await this.#ready();
-    const { store } = this.#core;
-    const read = async (keys: readonly string[]): Promise<readonly (IdempotencyRecord | null)[]> =>
-      (await store.read(keys)).map((found) =>
-        found !== null && !isUnreadable(found.record) ? found.record : null,
-      );
-    return readSubjectOrder(store, read, eventId);
+    return readSubjectOrder(this.#core.store, eventId);
   }
 
   async counts(): Promise<EventCounts> {
@@ -120,8 +115,8 @@ export class EventReader {
   }
 
   async #readRecord(key: string): Promise<IdempotencyRecord | null> {
-    const [versioned = null] = await this.#core.store.read([key]);
-    return versioned === null || isUnreadable(versioned.record) ? null : versioned.record;
+    const [versioned] = await this.#core.store.read([key]);
+    return readableRecord(versioned);
   }
 
   async #listPage(
@@ -201,8 +196,8 @@ function pageOf(
 }
 
 /** The event that a store has found. The store's list may still have the reference after the record has lost it. */
-function storedEventsOf({ eventId, versioned: { record }, summary }: ListedEvent): readonly StoredEvent[] {
-  const event = isUnreadable(record) ? null : eventIn(record, eventId);
+function storedEventsOf({ eventId, versioned, summary }: ListedEvent): readonly StoredEvent[] {
+  const event = eventIn(readableRecord(versioned), eventId);
   return event === null ? [] : [{ ...event, referenceId: event.referenceId ?? summary?.referenceId ?? null }];
 }
 

@@ -1,7 +1,7 @@
 import { isNotSearchable } from "../../protocol/errors.ts";
 import type { ListPage, RecordStore } from "../contract/store.ts";
 import type { SubjectEvent, SubjectOrder } from "../contract/subject-order.ts";
-import { isUnreadable } from "../record/codec.ts";
+import { readableRecord } from "../record/codec.ts";
 import { eventIn } from "../record/decisions.ts";
 import { isEventId, recordKeyOf, slotKeyOf } from "../record/event.ts";
 import { labelOf } from "../record/label.ts";
@@ -12,15 +12,14 @@ const MAX_OTHER_EVENTS = 20;
 /** How many events of the same reference are read. Most references have one subject, and few events. */
 const MAX_LISTED_EVENTS = 200;
 
-type ReadRecords = (keys: readonly string[]) => Promise<readonly (IdempotencyRecord | null)[]>;
-
 /** Reads the order of an event's subject. Null if there is no such event, or if it has no subject. */
 export async function readSubjectOrder(
-  store: Pick<RecordStore, "list">,
-  read: ReadRecords,
+  store: Pick<RecordStore, "list" | "read">,
   eventId: string,
 ): Promise<SubjectOrder | null> {
   if (!isEventId(eventId)) return null;
+  const read = async (keys: readonly string[]): Promise<readonly (IdempotencyRecord | null)[]> =>
+    (await store.read(keys)).map(readableRecord);
   const [record = null] = await read([recordKeyOf(eventId)]);
   const slot = record?.slots[slotKeyOf(eventId)];
   if (record === null || slot?.subject === undefined) return null;
@@ -33,7 +32,8 @@ export async function readSubjectOrder(
   };
   const { events, isAll } = await listRelatedEvents(store, record, referenceOf(record, slot));
   for (const { eventId: id, versioned } of events) {
-    if (!isUnreadable(versioned.record)) add(versioned.record, id);
+    const listedRecord = readableRecord(versioned);
+    if (listedRecord !== null) add(listedRecord, id);
   }
   add(record, eventId);
   // The subject's record names the latest event, and those that have begun and not ended. The lists may lack
