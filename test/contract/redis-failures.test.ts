@@ -28,8 +28,12 @@ import { redisStoreFixture } from "./redis-store-fixture.ts";
 
 const COMMAND_TIMEOUT_MS = 500;
 
-async function opened(scope: Scope, url: string): Promise<RecordStore> {
-  const fixture = redisStoreFixture(() => url, { commandTimeoutMs: COMMAND_TIMEOUT_MS });
+async function opened(
+  scope: Scope,
+  url: string,
+  commandTimeoutMs = COMMAND_TIMEOUT_MS,
+): Promise<RecordStore> {
+  const fixture = redisStoreFixture(() => url, { commandTimeoutMs });
   const store = scope.add(fixture.connect(), (one) => one.close());
   await store.open();
   return store;
@@ -206,6 +210,23 @@ describe("a Redis that does not answer", { timeout: 60_000 }, () => {
       );
       expect(areMade(swaps, await swapAll(store, swaps))).toBe(true);
       expect((await store.counts()).waiting).toBe(swaps.length);
+    }));
+
+  it("leaves the outcome of a write open that was sent again after the connection broke, and refused then", () =>
+    withScope(async (scope) => {
+      const server = await RedisServer.start(scope);
+      const proxy = await NetworkProxy.start(scope, server.port);
+      const store = await opened(scope, proxy.url, 10_000);
+      const [swap] = newRecordWrites(store, 1);
+      if (swap === undefined) expect.fail("no write");
+      // Every answer takes seconds to come back, so that the connection breaks after the write and before its answer.
+      proxy.latencyMs = 4_000;
+      const swapping = store.swap([{ ...swap, at: store.now(swap.key) }]);
+      await until("it is written", async () => String(await server.tell("KEYS", `*${swap.key}*`)) !== "");
+      await server.tell("ACL", "SETUSER", "default", "-evalsha", "-eval");
+      proxy.latencyMs = 0;
+      proxy.reset();
+      expect(kindsOf(await swapping)).toEqual(["unknown"]);
     }));
 
   it("has written nothing that could not be sent", () =>

@@ -2,6 +2,8 @@ import { createHash } from "node:crypto";
 import type { Cluster, Redis } from "ioredis";
 import type { Clock } from "../time/clock.ts";
 import { withTimeout } from "../time/with-timeout.ts";
+import { isCluster } from "./connections.ts";
+import { writeOutcomeOf } from "./failure.ts";
 
 /** All that the store needs of a Redis client. A client over HTTP fits as well as one with a socket. */
 export interface ScriptClient {
@@ -22,9 +24,36 @@ export function limitedClient(client: ScriptClient, clock: Clock, timeoutMs: num
   };
 }
 
-/** Runs scripts by their hash on an ioredis connection, and sends the whole script if the server does not know it. */
+/** How often each connection was lost. It is shared by all clients on a connection, which then has one listener. */
+const lossesByConnection = new WeakMap<Redis | Cluster, { count: number }>();
+
+function lossesOf(redis: Redis | Cluster): { readonly count: number } {
+  const known = lossesByConnection.get(redis);
+  if (known !== undefined) return known;
+  const losses = { count: 0 };
+  lossesByConnection.set(redis, losses);
+  const countLosses = (node: Redis): void => {
+    node.on("close", () => {
+      losses.count++;
+    });
+  };
+  if (!isCluster(redis)) countLosses(redis);
+  else {
+    for (const node of redis.nodes()) countLosses(node);
+    redis.on("+node", countLosses);
+  }
+  return losses;
+}
+
+/**
+ * Runs scripts by their hash on an ioredis connection, and sends the whole script if the server does not know it.
+ *
+ * After a connection was lost, ioredis sends a command again. An error that says that nothing was written then says
+ * nothing about the first sending. So the error is another one, with this as its cause.
+ */
 export function scriptClient(redis: Redis | Cluster): ScriptClient {
   const hashes = new Map<string, string>();
+  const losses = lossesOf(redis);
   return {
     async eval(script, keys, args) {
       let hash = hashes.get(script);
@@ -32,11 +61,15 @@ export function scriptClient(redis: Redis | Cluster): ScriptClient {
         hash = createHash("sha1").update(script).digest("hex");
         hashes.set(script, hash);
       }
+      const lossesBefore = losses.count;
       try {
-        return await redis.evalsha(hash, keys.length, ...keys, ...args);
-      } catch (error) {
-        if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
-        return redis.eval(script, keys.length, ...keys, ...args);
+        return await redis.evalsha(hash, keys.length, ...keys, ...args).catch((error: unknown) => {
+          if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
+          return redis.eval(script, keys.length, ...keys, ...args);
+        });
+      } catch (cause) {
+        if (losses.count === lossesBefore || writeOutcomeOf(cause).kind !== "not-written") throw cause;
+        throw new Error("the connection was lost after the command had been sent", { cause });
       }
     },
   };
