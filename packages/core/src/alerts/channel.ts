@@ -44,14 +44,16 @@ export class AlertNotSent extends Error {
   }
 }
 
-/** The channel did not answer in time, or the sender was stopped. */
-export class AlertTimeout extends AlertNotSent {}
+/** The channel had not answered when the time was up, or when the sender was stopped. Somebody may have got the message. */
+export class AlertUnanswered extends Error {
+  override readonly name = "AlertUnanswered";
+}
 
 /**
  * Sends a message. A channel may never answer, and may ignore its signal. So this stops waiting when the time is up, or
  * when `stopping` aborts.
  *
- * @throws AlertTimeout then, or whatever the channel throws.
+ * @throws AlertUnanswered then, or whatever the channel throws.
  */
 export function sendInTime(
   channel: AlertChannel,
@@ -63,7 +65,7 @@ export function sendInTime(
   return new Promise<void>((resolve, reject) => {
     const giveUp = (why: string): void => {
       cancellation.abort();
-      reject(new AlertTimeout(why, { mayPass: true }));
+      reject(new AlertUnanswered(why));
     };
     const stop = (): void => giveUp("the sender was stopped");
     const cancel = clock.after(SEND_TIMEOUT_MS, () =>
@@ -79,9 +81,10 @@ export function sendInTime(
   });
 }
 
-/** Why a message was not sent, in words without a secret. */
+/** Why a channel did not take a message, in words without a secret. */
 export function sendFailureReason(error: unknown): string {
-  return error instanceof AlertNotSent ? error.message : describeError(error);
+  const isOwnText = error instanceof AlertNotSent || error instanceof AlertUnanswered;
+  return isOwnText ? error.message : describeError(error);
 }
 
 /** Posts JSON. Neither the address nor the answer is in an error, because both may be secret. */

@@ -21,7 +21,7 @@ import { type Clock, systemClock } from "../time/clock.ts";
 import {
   type AlertChannel,
   AlertNotSent,
-  AlertTimeout,
+  AlertUnanswered,
   channelsOf,
   senderOf,
   sendFailureReason,
@@ -310,7 +310,7 @@ class Sender implements AlertSender {
           `${channel} did not take a message about ${message.incident}, which is given up: ${sendFailureReason(error)}.`,
         );
       }
-      return !(error instanceof AlertTimeout);
+      return !(error instanceof AlertUnanswered);
     }
   }
 
