@@ -69,6 +69,7 @@ describe("the contents", () => {
     ["in another field", '{"userId":"alice-42","message":"for alice-42 and ALICE-42"}'],
     ["in a name", '{"userId":"alice-42","of alice-42":1}'],
     ["in JSON within a string", '{"message":"{\\"userId\\": \\"alice-42\\"}"}'],
+    ["in JSON within a string, with escapes", '{"message":"{\\"\\\\u0075serId\\": \\"alice-42\\"}"}'],
     ["in an address", '{"userId":"alice 42/x","callbackUrl":"https://a.example/?u=alice%2042%2Fx"}'],
     ["written with escapes", '{"\\u0075serId":"alice-42","x":"for alice-42"}'],
   ])("of a webhook have none that is %s", (_where, text) => {
@@ -132,6 +133,15 @@ describe("the contents", () => {
     const redacted = webhook({ text: `${"[".repeat(50_000)}${"]".repeat(50_000)}` }, "userId");
     expect(redacted.contents).toBeNull();
     expect(redacted.redactText("user-7")).toBeNull();
+  });
+
+  it("are shown when JSON within a string is deeper than a body may be, as far as 64 levels", () => {
+    const list = (depth: number): string => `${"[".repeat(depth)}{"userId":"alice-42"}${"]".repeat(depth)}`;
+    const redacted = (depth: number) =>
+      webhook({ text: list(depth), other: "for alice-42", kept: "yes" }, "userId");
+    expect(redacted(62).contents?.fields).toContainEqual({ name: "kept", value: "yes" });
+    expect(textIn(redacted(62))).not.toContain("alice");
+    expect(redacted(63).contents).toBeNull();
   });
 
   it.each([

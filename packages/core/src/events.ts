@@ -15,3 +15,4 @@ export { type ExplainedMoment, type Explanation, explain } from "./inbox/search/
 export { type ExplainedEvent, explainOrder } from "./inbox/search/explain-order.ts";
 export { successesOfReference } from "./inbox/search/same-reference.ts";
 export { HELD_BECAUSE, HELD_REASONS, needsInvestigation } from "./protocol/held-reasons.ts";
+export { type ParsedJson, parseJsonText } from "./protocol/json.ts";

@@ -1,4 +1,5 @@
 import type { Contents } from "@payhooks/core";
+import { type ParsedJson, parseJsonText } from "@payhooks/core/events";
 
 /**
  * A stored event with more values in its redacted fields cannot be redacted, because each value is searched for in every text.
@@ -53,7 +54,7 @@ export function hasNamed({ name, value }: Contents["fields"][number], names: rea
 
 /**
  * A text, and all texts within it if it is JSON, each with its path. A `text` of null stands for what is nested too deeply, and
- * for JSON with values that parsing drops.
+ * for JSON in which a name occurs twice, because parsing drops the first value.
  */
 function* textsIn(
   text: string,
@@ -72,39 +73,15 @@ function* textsIn(
     } else {
       yield { path, text: typeof value === "string" ? value : JSON.stringify(value) };
       const inner = typeof value === "string" ? jsonIn(value) : null;
-      if (inner !== null && hasNameTwice(value as string)) yield { path, text: null };
-      else if (inner !== null) stack.push({ value: inner, path, depth: depth + 1 });
+      if (inner !== null && inner.flaw !== null) yield { path, text: null };
+      else if (inner !== null) stack.push({ value: inner.value, path, depth: depth + 1 });
     }
   }
 }
 
 /** The list or the object that a string is the JSON of; null for other strings. */
-function jsonIn(text: string): object | null {
-  if (!/^\s*[[{]/.test(text)) return null;
-  try {
-    return JSON.parse(text) as object;
-  } catch {
-    return null;
-  }
-}
-
-/** In JSON, the beginnings and ends of objects, and strings; a name has a colon behind it. */
-const NAMES_PATTERN = /[{}]|("(?:[^"\\]+|\\.)*")(\s*:)?/g;
-
-/** True if an object in this JSON has a name twice. `JSON.parse` drops the first value. */
-function hasNameTwice(json: string): boolean {
-  const objects: Set<unknown>[] = [];
-  for (const [token, text = "", colon] of json.matchAll(NAMES_PATTERN)) {
-    const names = objects.at(-1);
-    if (token === "{") objects.push(new Set());
-    else if (token === "}") objects.pop();
-    else if (colon !== undefined) {
-      const name: unknown = JSON.parse(text);
-      if (names?.has(name) === true) return true;
-      names?.add(name);
-    }
-  }
-  return false;
+function jsonIn(text: string): ParsedJson | null {
+  return /^\s*[[{]/.test(text) ? parseJsonText(text, MAX_DEPTH) : null;
 }
 
 /**

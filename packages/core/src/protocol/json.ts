@@ -39,30 +39,44 @@ export function parseJsonBody(bytes: Uint8Array): JsonBody | null {
   return { object: value as JsonObject, text, flaw };
 }
 
-/** A JSON value with the same rules as {@link parseJsonBody}; null for bytes that are no JSON. */
+/** A JSON value that was read strictly. */
 export interface ParsedJson {
   readonly value: JsonValue;
-  readonly text: string;
+  /** Why the value must not be used although its text is valid JSON; null if it may be used. */
   readonly flaw: JsonBody["flaw"];
 }
 
-/** Reads any JSON value strictly. */
-export function parseJson(bytes: Uint8Array): ParsedJson | null {
+/** Reads any JSON value with the same rules as {@link parseJsonBody}. Null for bytes that are no JSON. */
+export function parseJson(bytes: Uint8Array): (ParsedJson & Pick<JsonBody, "text">) | null {
   let text: string;
-  let value: JsonValue;
   try {
     text = decoder.decode(bytes);
+  } catch {
+    return null;
+  }
+  const parsed = parseJsonText(text);
+  return parsed === null ? null : { ...parsed, text };
+}
+
+/**
+ * Reads a JSON value of a text. Names that occur twice in an object, and objects and arrays that nest more than `maxDepth` deep,
+ * are a flaw. By default they may nest as deep as in a body: 16 levels.
+ *
+ * @returns null for a text that is no JSON.
+ */
+export function parseJsonText(text: string, maxDepth: number = MAX_DEPTH): ParsedJson | null {
+  let value: JsonValue;
+  try {
     value = JSON.parse(text) as JsonValue;
   } catch {
     return null;
   }
-  if (typeof value !== "object" || value === null) return { value, text, flaw: null };
-  const { nameCount, hasEscapedName, isTooDeep } = shapeOf(text);
-  if (isTooDeep) return { value, text, flaw: "nested too deeply" };
+  if (typeof value !== "object" || value === null) return { value, flaw: null };
+  const { nameCount, hasEscapedName, isTooDeep } = shapeOf(text, maxDepth);
+  if (isTooDeep) return { value, flaw: "nested too deeply" };
   if (hasEscapedName) value = readWithEscapedNames(text);
   // If the text has more names than the value, a name was given twice.
-  const flaw = nameCount === countNames(value) ? null : "duplicate names";
-  return { value, text, flaw };
+  return { value, flaw: nameCount === countNames(value) ? null : "duplicate names" };
 }
 
 /**
@@ -94,7 +108,7 @@ interface Shape {
   readonly isTooDeep: boolean;
 }
 
-function shapeOf(text: string): Shape {
+function shapeOf(text: string, maxDepth: number): Shape {
   let nameCount = 0;
   let depth = 0;
   const mayHaveEscapes = text.includes("\\");
@@ -112,7 +126,7 @@ function shapeOf(text: string): Shape {
         break;
       case 0x7b:
       case 0x5b:
-        if (++depth > MAX_DEPTH) return { nameCount, hasEscapedName, isTooDeep: true };
+        if (++depth > maxDepth) return { nameCount, hasEscapedName, isTooDeep: true };
         break;
       case 0x7d:
       case 0x5d:

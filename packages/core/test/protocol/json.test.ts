@@ -5,6 +5,7 @@ import {
   isUnwieldy,
   type JsonObject,
   parseJsonBody,
+  parseJsonText,
   rawMembers,
 } from "../../src/protocol/json.ts";
 import { busyMs } from "../receiving.ts";
@@ -272,6 +273,25 @@ describe("a body", () => {
     });
     // A step per character takes some milliseconds; a step per pair of characters, over ten seconds.
     expect(ms).toBeLessThan(1_000);
+  });
+});
+
+describe("JSON in a text", () => {
+  it("has the flaws that a body has", () => {
+    expect(parseJsonText('[{"a":1},{"\\u0061":2}]')).toEqual({ value: [{ a: 1 }, { a: 2 }], flaw: null });
+    expect(parseJsonText('[{"a":1,"\\u0061":2}]')?.flaw).toBe("duplicate names");
+    expect(parseJsonText("[".repeat(17) + "]".repeat(17))?.flaw).toBe("nested too deeply");
+    expect(parseJsonText("3")).toEqual({ value: 3, flaw: null });
+    expect(parseJsonText("{")).toBeNull();
+  });
+
+  it("may nest as deep as the caller says", () => {
+    const nested = (depth: number): string => '{"a":['.repeat(depth / 2) + "]}".repeat(depth / 2);
+    for (const depth of [2, 64]) {
+      expect(parseJsonText(nested(depth), depth)?.flaw).toBeNull();
+      expect(parseJsonText(nested(depth + 2), depth)?.flaw).toBe("nested too deeply");
+    }
+    expect(parseJsonText(nested(64).replaceAll('"a"', '"a":0,"a"'), 64)?.flaw).toBe("duplicate names");
   });
 });
 
