@@ -6,6 +6,13 @@
 
 export { mountFlow, type ReceiverOrFactory, receiverOf } from "./http/mount.ts";
 export { type KeptBody, nodeHeaders, readNodeBody, writeReply } from "./http/node.ts";
+export {
+  type NodeFlowOptions,
+  type NodeHandler,
+  type NodeRequest,
+  nodeFlowHandler,
+  nodeProbeHandler,
+} from "./http/node-handler.ts";
 export { answerProbe, mountProbe } from "./http/probe-route.ts";
 export { type SharedReceiver, sharedReceiver } from "./http/shared-receiver.ts";
 export { answerRequest } from "./http/web.ts";

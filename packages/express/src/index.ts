@@ -9,14 +9,12 @@ import type { ReadyOptions } from "@payhooks/core";
 import {
   type AnyReceiver,
   checkNames,
-  type KeptBody,
   mountFlow,
   mountProbe,
-  nodeHeaders,
+  nodeFlowHandler,
+  nodeProbeHandler,
   type ReceiverOrFactory,
-  readNodeBody,
   type SourceNameOf,
-  writeReply,
 } from "@payhooks/core/adapter";
 import type { Request, RequestHandler } from "express";
 import getRawBody from "raw-body";
@@ -56,7 +54,7 @@ export function connectWebhooks(receiver: ReceiverOrFactory, options: MountOptio
  * @example app.get("/live", live(receiver));
  */
 export function live(receiver: ReceiverOrFactory): RequestHandler {
-  return probeHandler(mountProbe(receiver, "live"));
+  return nodeProbeHandler(mountProbe(receiver, "live"));
 }
 
 /**
@@ -67,15 +65,7 @@ export function live(receiver: ReceiverOrFactory): RequestHandler {
  * @example app.get("/ready", ready(receiver, { maxDueAgeMs: 60_000 }));
  */
 export function ready(receiver: ReceiverOrFactory, options: ReadyOptions = {}): RequestHandler {
-  return probeHandler(mountProbe(receiver, "ready", options));
-}
-
-function probeHandler(probe: ReturnType<typeof mountProbe<void>>): RequestHandler {
-  return (request, response, next) => {
-    probe()
-      .then((reply) => writeReply(request, response, reply))
-      .catch(next);
-  };
+  return nodeProbeHandler(mountProbe(receiver, "ready", options));
 }
 
 /**
@@ -102,25 +92,7 @@ export function webhooks<Mounted extends AnyReceiver>(
   options: MountOptions = {},
 ): RequestHandler {
   checkNames(`The mount of ${source}`, options, { tenant: true });
-  const { tenant } = options;
   const mountedFlow = mountFlow(receiver, source);
   mountedFlow.startSoon();
-  return (request, response, next) => {
-    mountedFlow
-      .answer({
-        method: request.method,
-        url: request.originalUrl,
-        headers: nodeHeaders(request),
-        remoteAddress: request.ip,
-        tenant: tenant?.(request),
-        readBody: (maxBodyBytes) =>
-          readNodeBody(request, maxBodyBytes, {
-            read: getRawBody,
-            kept: request as KeptBody,
-            fix: RAW_BODY_FIX,
-          }),
-      })
-      .then((reply) => writeReply(request, response, reply))
-      .catch(next);
-  };
+  return nodeFlowHandler(mountedFlow, { tenant: options.tenant, read: getRawBody, fix: RAW_BODY_FIX });
 }

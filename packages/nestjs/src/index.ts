@@ -4,6 +4,7 @@
  * @module
  */
 
+export type { NodeRequest } from "@payhooks/core/adapter";
 export {
   type ConnectDecorator,
   type HandlerDecorator,
@@ -28,4 +29,4 @@ export {
   type PayhooksModuleOptions,
   receiverToken,
 } from "./module.ts";
-export type { Mounts, NodeRequest, ProbePaths } from "./mount.ts";
+export type { Mounts, ProbePaths } from "./mount.ts";
