@@ -144,7 +144,9 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
       effects,
       instrumentation,
     });
+    const { run = "background" } = this.#settings;
     this.#lifecycle = new Lifecycle({
+      goal: run === "background" ? "running" : "ready",
       environment: clock,
       notify: (notice) => notices.post(notice),
       prepare: () => this.#prepare(),
@@ -209,8 +211,7 @@ class ReceiverCore implements Omit<Receiver, keyof Registration<Receiver, Handle
   }
 
   async start(): Promise<void> {
-    const { run = "background" } = this.#settings;
-    await this.#lifecycle.start(run === "background" ? "running" : "ready");
+    await this.#lifecycle.start();
   }
 
   /** Checks what can only be checked once the environment is available, and closes registration. */

@@ -23,7 +23,7 @@ import { StartRetry } from "./start-retry.ts";
 /** The state of a receiver. */
 export type LifecycleState = "new" | "preparing" | "ready" | "starting" | "running" | "closing" | "closed";
 
-/** The goal of a start. If events run elsewhere, or after the response, it only prepares the receiver. */
+/** The state that a start leads to. If events run elsewhere, or after the response, it only prepares the receiver. */
 export type StartGoal = "ready" | "running";
 
 /** How a receiver's close ended. */
@@ -31,8 +31,9 @@ export interface CloseResult {
   readonly unfinished: number;
 }
 
-/** The actions between one state and the next. */
+/** The goal of a receiver, and the actions between one state and the next. */
 export interface LifecycleDependencies {
+  readonly goal: StartGoal;
   /** Keeps the process alive during a step. The timers of Payhooks do not do that by themselves. */
   readonly environment: Environment;
   notify(notice: UndatedNotice): void;
@@ -48,8 +49,7 @@ export interface LifecycleDependencies {
 export class Lifecycle {
   readonly #dependencies: LifecycleDependencies;
   readonly #startRetry: StartRetry;
-  /** Null until `start` is called. */
-  #goal: StartGoal | null = null;
+  #isStartCalled = false;
   #state: LifecycleState = "new";
   #preparing: Promise<void> | null = null;
   #starting: Promise<void> | null = null;
@@ -64,7 +64,7 @@ export class Lifecycle {
       environment,
       (notice) => dependencies.notify(notice),
       () => {
-        if (this.#goal !== null && !this.isClosing) void this.start(this.#goal).catch(() => {});
+        if (!this.isClosing) void this.start().catch(() => {});
       },
     );
   }
@@ -80,7 +80,7 @@ export class Lifecycle {
 
   /** True if events are to run in the background here, because `start` was called. */
   get shouldRun(): boolean {
-    return this.#goal === "running";
+    return this.#isStartCalled && this.#dependencies.goal === "running";
   }
 
   /**
@@ -88,8 +88,8 @@ export class Lifecycle {
    * first attempt.
    */
   get startProblem(): { readonly cause: unknown } | null {
-    if (this.#goal === null || this.isClosing) return null;
-    if (this.#goal === "running" ? this.isRunning : this.isReady) return null;
+    if (!this.#isStartCalled || this.isClosing) return null;
+    if (this.#dependencies.goal === "running" ? this.isRunning : this.isReady) return null;
     return this.#startRetry.failure ?? { cause: null };
   }
 
@@ -116,23 +116,23 @@ export class Lifecycle {
   }
 
   /**
-   * Goes to the state that the goal names. Several callers share one attempt. Rejects if the attempt fails, and then
-   * tries again by itself until it succeeds or the receiver is closed.
+   * Goes to the receiver's goal. Several callers share one attempt. Rejects if the attempt fails, and then tries again by
+   * itself until it succeeds or the receiver is closed.
    */
-  async start(goal: StartGoal = "running"): Promise<void> {
+  async start(): Promise<void> {
     this.refuseWhenClosing();
-    this.#goal = goal;
-    this.#starting ??= this.#start(goal).finally(() => {
+    this.#isStartCalled = true;
+    this.#starting ??= this.#start().finally(() => {
       this.#starting = null;
     });
     await this.#starting;
     this.refuseWhenClosing();
   }
 
-  async #start(goal: StartGoal): Promise<void> {
+  async #start(): Promise<void> {
     try {
       await this.prepare();
-      if (goal === "running" && !this.isRunning) {
+      if (this.#dependencies.goal === "running" && !this.isRunning) {
         await this.#transition("ready", "starting", "running", async () => {
           this.#running = await this.#dependencies.run();
           if (this.#isPaused) this.#running.pause();

@@ -50,6 +50,7 @@ describe("the life of a receiver", () => {
   function life(dependencies: Partial<LifecycleDependencies> = {}) {
     let held = 0;
     const lifecycle = new Lifecycle({
+      goal: "running",
       notify: () => {},
       environment: {
         ...environmentOf(),
@@ -97,6 +98,19 @@ describe("the life of a receiver", () => {
     expect(await closing).toEqual({ unfinished: 3 });
     expect([lifecycle.state, held()]).toEqual(["closed", 0]);
     expect(lifecycle.close({ graceMs: 0 })).toBe(lifecycle.close({ graceMs: 9 }));
+  });
+
+  it("ends at ready if its events do not run in the background, and no call of start leads further", async () => {
+    const { lifecycle } = life({
+      goal: "ready",
+      run: () => Promise.reject(new Error("nothing may run here")),
+    });
+    expect([lifecycle.startProblem, lifecycle.shouldRun]).toEqual([null, false]);
+    const starting = Promise.all([lifecycle.start(), lifecycle.start()]);
+    expect(lifecycle.startProblem).toEqual({ cause: null });
+    await starting;
+    await lifecycle.start();
+    expect([lifecycle.state, lifecycle.startProblem, lifecycle.shouldRun]).toEqual(["ready", null, false]);
   });
 
   it("stays where it was when a change fails, and the next call tries again", async () => {
