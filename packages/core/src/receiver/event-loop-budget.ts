@@ -15,10 +15,8 @@ const MAX_TURN_MS = 10;
 export class EventLoopBudget {
   readonly #environment: Environment;
   readonly #waiting = new FifoQueue<() => void>();
-  /** Until when deliveries may continue at once (monotonic clock). */
-  #turnEndsAt = Number.NEGATIVE_INFINITY;
-  /** True until the turn is over in which `#turnEndsAt` was set. */
-  #isTurnUnderWay = false;
+  /** Until when deliveries of this turn may continue at once (monotonic clock); null if none has begun in this turn. */
+  #turnEndsAt: number | null = null;
 
   constructor(environment: Environment) {
     this.#environment = environment;
@@ -27,35 +25,32 @@ export class EventLoopBudget {
   /** Null if the delivery may continue at once. Otherwise resolves when it may. */
   waitForTurn(): Promise<void> | null {
     if (this.#waiting.size === 0) {
-      const now = this.#environment.monotonic();
-      if (now < this.#turnEndsAt) return null;
-      if (!this.#isTurnUnderWay) {
-        this.#begin(now);
-        this.#environment.nextTurn(() => this.#end());
+      const { monotonic, nextTurn } = this.#environment;
+      const now = monotonic();
+      if (this.#turnEndsAt === null) {
+        this.#turnEndsAt = now + MAX_TURN_MS;
+        nextTurn(() => this.#end());
         return null;
       }
+      if (now < this.#turnEndsAt) return null;
     }
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  #begin(now: number): void {
-    this.#isTurnUnderWay = true;
-    this.#turnEndsAt = now + MAX_TURN_MS;
-  }
-
   #end(): void {
-    if (this.#waiting.size === 0) this.#isTurnUnderWay = false;
-    else void this.#startWaiting();
+    this.#turnEndsAt = null;
+    if (this.#waiting.size > 0) void this.#startWaiting();
   }
 
   async #startWaiting(): Promise<void> {
-    const { monotonic } = this.#environment;
-    this.#begin(monotonic());
+    const { monotonic, nextTurn } = this.#environment;
+    const turnEndsAt = monotonic() + MAX_TURN_MS;
+    this.#turnEndsAt = turnEndsAt;
     do {
       this.#waiting.shift()?.();
       // Lets the delivery do its work now, so that its work counts in this turn.
       await null;
-    } while (this.#waiting.size > 0 && monotonic() < this.#turnEndsAt);
-    this.#environment.nextTurn(() => this.#end());
+    } while (this.#waiting.size > 0 && monotonic() < turnEndsAt);
+    nextTurn(() => this.#end());
   }
 }

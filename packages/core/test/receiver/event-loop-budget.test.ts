@@ -103,6 +103,17 @@ describe("deliveries that arrive in one turn of the event loop", () => {
     await t.close();
   });
 
+  it("have ten milliseconds of their turn, however little time has passed since a delivery of an earlier turn", async () => {
+    const t = await start({ verifyMs: 1 });
+    await t.receive(1);
+    await new Promise((resolve) => setImmediate(resolve));
+    const receiving = t.receive(40);
+    await Promise.resolve();
+    expect(t.verified()).toBe(1 + 10);
+    expect(await receiving).toEqual(Array(40).fill("200"));
+    await t.close();
+  });
+
   it("take their turns in order, also deliveries that arrive while others wait", async () => {
     const t = await start({ verifyMs: 4 });
     const receiving = t.receive(20);
