@@ -2,6 +2,7 @@ import { checkTime } from "../protocol/check-number.ts";
 import { isPayhooksError, PayhooksError } from "../protocol/errors.ts";
 import { emptyContext } from "../time/async-context.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
+import { type Environment, environmentOf } from "../time/environment.ts";
 import type { EffectContext } from "./context.ts";
 import { checkScope } from "./effect-ids.ts";
 import type { EffectRun, Effects, EffectsOptions, RunEffects } from "./effects.ts";
@@ -61,11 +62,11 @@ export function effects<Tx>(client: OwnClient<Tx>, options: EffectsOptions = {})
   return effectsOn(client, options, systemClock);
 }
 
-/** Makes {@link effects} on a given clock. */
+/** Makes {@link effects} on a given clock or environment. */
 export function effectsOn<Tx>(
   client: OwnClient<Tx>,
   options: EffectsOptions,
-  clock: Clock,
+  clock: Clock | Environment,
 ): Effects<EffectContext<Tx>> {
   for (const call of ["transaction", "insert", "finish"] as const) {
     if (typeof client?.[call] === "function") continue;
@@ -74,6 +75,7 @@ export function effectsOn<Tx>(
     });
   }
   const { scope, keepMs } = checkCommonOptions(options);
+  const environment = environmentOf(clock);
   const open = openOnce(async () => {
     try {
       await client.open?.();
@@ -88,7 +90,7 @@ export function effectsOn<Tx>(
     isSync: false,
     async transact(id, fn, signal) {
       await open();
-      return transact(client, id, fn as (tx: Tx) => unknown, signal, clock);
+      return transact(client, id, fn as (tx: Tx) => unknown, signal, environment);
     },
     async claim(tx, id) {
       await open();

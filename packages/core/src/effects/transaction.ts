@@ -1,4 +1,6 @@
 import { type Clock, sleep } from "../time/clock.ts";
+import type { Environment } from "../time/environment.ts";
+import { jitterOf } from "../time/jitter.ts";
 import type { EffectResult } from "./context.ts";
 import {
   databaseUnavailableError,
@@ -78,10 +80,10 @@ export async function transact<Tx, T>(
   id: string,
   fn: (tx: Tx) => T | PromiseLike<T>,
   signal: AbortSignal,
-  clock: Clock,
+  environment: Environment,
 ): Promise<EffectResult<T>> {
   for (let repeats = 0; ; repeats++) {
-    const attempt = new Attempt<Tx, T>(client, id, fn, signal, clock);
+    const attempt = new Attempt<Tx, T>(client, id, fn, signal, environment);
     try {
       return await attempt.run();
     } catch (error) {
@@ -92,7 +94,7 @@ export async function transact<Tx, T>(
         isClassifiedAs(client, classification, cause) || isClassifiedAs(client, classification, error);
       if (!failsAs("isRepeatable"))
         throw !attempt.hasCalled && failsAs("isUnavailable") ? databaseUnavailableError(cause) : cause;
-      await sleep(clock, backoffMs(repeats));
+      await sleep(environment, backoffMs(repeats, environment.token()));
     }
   }
 }
@@ -250,8 +252,6 @@ class Attempt<Tx, T> {
 const NEVER_SETTLED: Promise<never> = new Promise(() => {});
 
 /** 5 ms, doubled up to a second, ± 50 %, so that transactions that collided once do not collide again. */
-function backoffMs(repeats: number): number {
-  return (
-    Math.min(MIN_REPEAT_DELAY_MS * 2 ** Math.min(repeats, 20), MAX_REPEAT_DELAY_MS) * (0.5 + Math.random())
-  );
+function backoffMs(repeats: number, token: string): number {
+  return Math.min(MIN_REPEAT_DELAY_MS * 2 ** Math.min(repeats, 20), MAX_REPEAT_DELAY_MS) * jitterOf(token);
 }

@@ -4,6 +4,7 @@ import type { Contents } from "../protocol/contents.ts";
 import type { PaymentStatus } from "../protocol/events.ts";
 import { propertyOf } from "../protocol/foreign-value.ts";
 import type { HeldReason } from "../protocol/held-reasons.ts";
+import { jitterOf } from "../time/jitter.ts";
 
 /** The handler's second argument, beside the event. */
 export interface HandlerContext {
@@ -174,17 +175,17 @@ const MAX_BACKOFF_MS = 3_600_000;
 
 /**
  * 1 s after the first attempt, twice as long after each further one, up to 1 h; ± 50 %, so that many events that failed
- * together are not tried again together.
+ * together are not tried again together. The environment's `token` decides within that range.
  */
-export function defaultBackoffMs(attempt: number): number {
+export function defaultBackoffMs(attempt: number, token: string): number {
   const full = Math.min(FIRST_BACKOFF_MS * 2 ** (attempt - 1), MAX_BACKOFF_MS);
-  return Math.round(full * (0.5 + Math.random()));
+  return Math.round(full * jitterOf(token));
 }
 
 const MAX_UNCOUNTED_BACKOFF_MS = 30_000;
 
-/** After a call that does not count: 1 s, then twice as long as the last delay, up to 30 s; ± 50 %. */
-export function uncountedBackoffMs(lastMs: number): number {
+/** After a call that does not count: 1 s, then twice as long as the last delay, up to 30 s; ± 50 %, as `token` decides. */
+export function uncountedBackoffMs(lastMs: number, token: string): number {
   const full = Math.min(Math.max(FIRST_BACKOFF_MS, lastMs * 2), MAX_UNCOUNTED_BACKOFF_MS);
-  return Math.round(full * (0.5 + Math.random()));
+  return Math.round(full * jitterOf(token));
 }

@@ -14,14 +14,15 @@ import {
 import { describeValue } from "../protocol/foreign-value.ts";
 import { isHandlerName } from "../protocol/handler-name.ts";
 import { CallLimit } from "./call-limit.ts";
-import { defaultBackoffMs, type Handler, type HandlerOptions, type HeldEvent } from "./handler.ts";
+import type { Handler, HandlerOptions, HeldEvent } from "./handler.ts";
 
 /** A registered handler, with its options filled in. */
 export interface HandlerSettings {
   readonly name: string;
   readonly timeoutMs: number;
   readonly maxAttempts: number;
-  readonly backoffMs: (attempt: number) => number;
+  /** Null: the default backoff. */
+  readonly backoffMs: ((attempt: number) => number) | null;
   readonly onCrash: "rerun" | "hold";
   readonly onTimeout: "wait" | "rerun";
   /** The handler's own limit of calls; null if it has none. */
@@ -236,12 +237,12 @@ export class Registry {
         fix: "Give each handler of an event its own { name }, and check that this module is not loaded twice.",
       });
     }
-    const { timeoutMs = 60_000, maxAttempts = 25, backoffMs = defaultBackoffMs } = options;
+    const { timeoutMs = 60_000, maxAttempts = 25, backoffMs } = options;
     const { onCrash = "rerun", onTimeout = "wait", concurrency } = options;
     checkTime("timeoutMs", timeoutMs);
     checkLimit("maxAttempts", maxAttempts);
     if (concurrency !== undefined) checkLimit("concurrency", concurrency);
-    if (typeof backoffMs !== "function") {
+    if (backoffMs !== undefined && typeof backoffMs !== "function") {
       throw new PayhooksError("ERR_OPTION_INVALID", `backoffMs of ${owner} is not a function.`, {
         fix: "Give (attempt) => milliseconds, or leave it out for the default.",
       });
@@ -249,7 +250,7 @@ export class Registry {
     checkChoice(`onCrash of ${owner}`, onCrash, { rerun: true, hold: true });
     checkChoice(`onTimeout of ${owner}`, onTimeout, { wait: true, rerun: true });
     const callLimit = concurrency === undefined ? null : new CallLimit(concurrency);
-    return { name, timeoutMs, maxAttempts, backoffMs, onCrash, onTimeout, callLimit };
+    return { name, timeoutMs, maxAttempts, backoffMs: backoffMs ?? null, onCrash, onTimeout, callLimit };
   }
 }
 

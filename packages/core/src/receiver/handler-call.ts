@@ -17,7 +17,8 @@ import type { Notice, UndatedNotice } from "../notices/notice.ts";
 import type { NoticeBoard } from "../notices/notice-board.ts";
 import { factsOfThrown } from "../notices/thrown.ts";
 import type { Cancellation } from "../time/cancellation.ts";
-import { type Clock, Stopwatch } from "../time/clock.ts";
+import { Stopwatch } from "../time/clock.ts";
+import type { Environment } from "../time/environment.ts";
 import { RunContext } from "./context.ts";
 import type { HandlerEnd, HandlerFacts, Instrumentation, Observation } from "./instrumentation.ts";
 import { loseLease, type RunProgress, scheduleRetry } from "./run-progress.ts";
@@ -25,7 +26,7 @@ import { loseLease, type RunProgress, scheduleRetry } from "./run-progress.ts";
 export interface HandlerCallDependencies {
   readonly notices: NoticeBoard;
   readonly logger: Logger;
-  readonly clock: Clock;
+  readonly clock: Environment;
   readonly effects: Effects | null;
   /** Null: the receiver is not measured, so no observations are made. */
   readonly instrumentation: Instrumentation | null;
@@ -160,8 +161,8 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
     const delayMs = isEarly
       ? msUntilDue(state, run, progress)
       : isCounted
-        ? (retryAfter ?? backoffOf(run, handler, attempt))
-        : uncountedBackoffMs(state?.delayWhenWrittenMs ?? 0);
+        ? (retryAfter ?? backoffOf(run, handler, attempt, clock))
+        : uncountedBackoffMs(state?.delayWhenWrittenMs ?? 0, clock.token());
     progress.unwrittenChanges.push(
       isEarly
         ? { name, kind: "undone", before: { ...state, error } }
@@ -347,12 +348,18 @@ function allCallsOverdueWarning(name: string): UndatedNotice {
   };
 }
 
-function backoffOf({ context }: RunHandle, handler: HandlerSettings, attempt: number): number {
+function backoffOf(
+  { context }: RunHandle,
+  { backoffMs }: HandlerSettings,
+  attempt: number,
+  environment: Environment,
+): number {
+  if (backoffMs === null) return defaultBackoffMs(attempt, environment.token());
   let delayMs: unknown;
   try {
-    delayMs = context.run(() => handler.backoffMs(attempt));
+    delayMs = context.run(() => backoffMs(attempt));
   } catch {
     // A mistake in the merchant's own function must not look like a handler that died.
   }
-  return delayOf(delayMs) ?? defaultBackoffMs(attempt);
+  return delayOf(delayMs) ?? defaultBackoffMs(attempt, environment.token());
 }

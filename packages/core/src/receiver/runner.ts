@@ -1,6 +1,6 @@
 import { contentsWithFlows } from "../flows/contents.ts";
 import { type AuthenticReading, type Flow, withFreshness } from "../flows/flow.ts";
-import { defaultBackoffMs, type HeldEvent } from "../handlers/handler.ts";
+import type { HeldEvent } from "../handlers/handler.ts";
 import { findMissingHandlers, findMissingOnHeld } from "../handlers/missing-handlers.ts";
 import type { HandledEvent, HandlerSettings, Registry } from "../handlers/registry.ts";
 import type { RunEnd, RunHandle, Runner } from "../inbox/contract/inbox.ts";
@@ -27,7 +27,7 @@ export interface RunnerDependencies extends HandlerCallDependencies {
 const MISSING_HANDLER_SETTINGS: Omit<HandlerSettings, "name"> = {
   timeoutMs: 60_000,
   maxAttempts: 25,
-  backoffMs: defaultBackoffMs,
+  backoffMs: null,
   onCrash: "rerun",
   onTimeout: "wait",
   callLimit: null,

@@ -1,8 +1,10 @@
 /** Effects that happen exactly once, whatever the client is. test/effects has the same on real databases. */
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { EffectContext } from "../../src/effects/index.ts";
+import { transact } from "../../src/effects/transaction.ts";
 import type { Receiver } from "../../src/index.ts";
 import { createHarness, createTestKeys, type Harness } from "../../src/testing/index.ts";
+import { type Environment, environmentOf, tokenMaker } from "../../src/time/environment.ts";
 import { MapDatabase, type MapTransaction } from "./map-database.ts";
 
 const keys = createTestKeys();
@@ -400,6 +402,37 @@ describe("ctx.transaction", () => {
     expect(await t.deposit()).toMatchObject({ outcome: "done" });
     expect(database).toMatchObject({ begun: 3, rolledBack: 2 });
     expect(database.accounts.get("cash")).toBe(10);
+  });
+
+  it("waits before each repeat as long as the environment's tokens say, twice as long each time", async () => {
+    const waitsOf = async (): Promise<readonly number[]> => {
+      const database = new MapDatabase();
+      database.failures.push(...Array.from({ length: 4 }, () => new Error("deadlock")));
+      const waits: number[] = [];
+      const environment: Environment = {
+        ...environmentOf(),
+        token: tokenMaker("same-"),
+        after: (ms, callback) => {
+          if (ms > 0 && ms < 1_000) waits.push(ms);
+          return environmentOf().after(0, callback);
+        },
+      };
+      const client = {
+        transaction: <T>(work: (tx: MapTransaction) => Promise<T>) => database.transaction(work),
+        insert: async () => ({ found: "nothing" }) as const,
+        finish: async () => true,
+        isRepeatable: () => true,
+      };
+      await transact(client, "id", book, new AbortController().signal, environment);
+      return waits;
+    };
+    const waits = await waitsOf();
+    expect(waits).toHaveLength(4);
+    for (const [repeats, ms] of waits.entries()) {
+      expect(ms).toBeGreaterThanOrEqual(2.5 * 2 ** repeats);
+      expect(ms).toBeLessThan(7.5 * 2 ** repeats);
+    }
+    expect(await waitsOf()).toEqual(waits);
   });
 
   it("rolls back when the handler's time is up, and the function can do no more", async () => {
