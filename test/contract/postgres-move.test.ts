@@ -121,10 +121,10 @@ describe("moveRecords", () => {
       expect(before).toMatchObject({ waiting: 50, running: 50, held: 50 });
       const events = { waiting: 50, retrying: 0, running: 50, held: 50, finished: 50 };
       const planned = await moveRecords(from, to, { dryRun: true });
-      expect(planned).toEqual({ records: 250, events, thereBefore: 0, left: [] });
+      expect(planned).toEqual({ records: 250, events, alreadyPresent: 0, notMoved: [] });
       expect(await expectAll(written, from, to)).toBe(0);
 
-      expect(await moveRecords(from, to)).toEqual({ records: 250, events, thereBefore: 0, left: [] });
+      expect(await moveRecords(from, to)).toEqual({ records: 250, events, alreadyPresent: 0, notMoved: [] });
       expect(await expectAll(written, from, to)).toBe(250);
       expect(await countsByReason(to)).toMatchObject({ waiting: 50, running: 50, held: 50 });
       expect(await countsByReason(from)).toMatchObject({
@@ -138,7 +138,12 @@ describe("moveRecords", () => {
       expect((await takeOfBothLanes(to, 1_000, 1_000)).records).toHaveLength(150);
 
       const nothing = { waiting: 0, retrying: 0, running: 0, held: 0, finished: 0 };
-      expect(await moveRecords(from, to)).toEqual({ records: 0, events: nothing, thereBefore: 0, left: [] });
+      expect(await moveRecords(from, to)).toEqual({
+        records: 0,
+        events: nothing,
+        alreadyPresent: 0,
+        notMoved: [],
+      });
     }),
   );
 
@@ -173,7 +178,7 @@ describe("moveRecords", () => {
         dies === "from" ? [dying(bound(from)), bound(to)] : [bound(from), dying(bound(to))];
       await expect(moveRecords(source, target)).rejects.toThrow("killed");
       const report = await moveRecords(from, to);
-      expect(report).toMatchObject({ thereBefore: dies === "to" ? 100 : 0, left: [] });
+      expect(report).toMatchObject({ alreadyPresent: dies === "to" ? 100 : 0, notMoved: [] });
       expect(await expectAll(written, from, to)).toBe(250);
     }),
   );
@@ -195,7 +200,7 @@ describe("moveRecords", () => {
           const { key } = before;
           written.set(key, await put(from, key, before, endedRecord(key, from.now(key), before.record)));
         }
-        expect(await moveRecords(from, to)).toMatchObject({ records: 10, left: [] });
+        expect(await moveRecords(from, to)).toMatchObject({ records: 10, notMoved: [] });
         expect(await expectAll(written, from, to)).toBe(10);
         expect(await countsByReason(to)).toMatchObject({ waiting: 0, running: 0, held: 2 });
         // Only the onHeld handlers of the two held events are left to call.
@@ -245,8 +250,8 @@ describe("moveRecords", () => {
       await put(to, ran, null, endedRecord(ran, now, waiting.record));
       expect(await moveRecords(from, to)).toMatchObject({
         records: 1,
-        thereBefore: 1,
-        left: [{ key: copied, why: "conflict" }],
+        alreadyPresent: 1,
+        notMoved: [{ key: copied, why: "conflict" }],
       });
       expectSame(await readOne(from, copied), done);
       expect(await readOne(from, ran)).toBeNull();

@@ -50,6 +50,15 @@ async function receiving(
 const signed = (referenceId: string): Uint8Array =>
   signPaymentCallback(callbackFields({ referenceId }), keys.privateKey).rawBody;
 
+/** Everything is written to the new inbox, and nothing is taken out of the old one. */
+async function interruptMove(from: string, to: string): Promise<void> {
+  const [source, target] = [sqliteStore(from), sqliteStore(to)];
+  await Promise.all([source.open(), target.open()]);
+  source.swap = () => Promise.reject(new Error("killed"));
+  await expect(moveRecords(source, target)).rejects.toThrow("killed");
+  await Promise.all([source.close(), target.close()]);
+}
+
 it("moves an inbox: finished events are known there, and held ones are held", async () => {
   const [from, to] = [newFile(), newFile()];
   const deliveries = [signed("order-1"), signed("order-2"), signed("order-bad")];
@@ -72,7 +81,7 @@ it("moves an inbox: finished events are known there, and held ones are held", as
   expect(left.stdout).toContain("There are no such events.");
 
   const again = await payhooks(["move", "--from", from, "--to", to, "--json"]);
-  expect(again.json()).toMatchObject([{ dryRun: false, records: 0, thereBefore: 0, left: [] }]);
+  expect(again.json()).toMatchObject([{ dryRun: false, records: 0, alreadyPresent: 0, notMoved: [] }]);
   const dry = await payhooks(["move", "--from", from, "--to", to, "--dry-run", "--json"]);
   expect(dry.json()).toMatchObject([{ dryRun: true, toExists: true, records: 0 }]);
 });
@@ -106,12 +115,7 @@ it("move runs no event again that the old receiver has run since a move was inte
   const [from, to] = [newFile(), newFile()];
   const deliveries = [signed("order-1"), signed("order-bad")];
   expect(await receiving(from, deliveries)).toEqual(["order-1"]);
-  const [source, target] = [sqliteStore(from), sqliteStore(to)];
-  await Promise.all([source.open(), target.open()]);
-  // Everything is written to the new inbox by now, and nothing is taken out of the old one.
-  source.swap = () => Promise.reject(new Error("killed"));
-  await expect(moveRecords(source, target)).rejects.toThrow("killed");
-  await Promise.all([source.close(), target.close()]);
+  await interruptMove(from, to);
 
   const decide = ["--all", "--yes", "--by", "amina", "--sqlite", from];
   const replayed = await payhooks([
@@ -130,7 +134,7 @@ it("move runs no event again that the old receiver has run since a move was inte
 
   const moved = await payhooks(["move", "--from", from, "--to", to]);
   expect(moved).toMatchObject({ code: 0, stderr: "" });
-  expect(moved.stdout).not.toContain("there already");
+  expect(moved.stdout).not.toContain("In the new inbox already");
   expect(await receiving(to, deliveries, "the bank is up")).toEqual([]);
   for (const [reference, shown] of [
     ["order-1", "Nothing was found."],
@@ -139,6 +143,30 @@ it("move runs no event again that the old receiver has run since a move was inte
     const found = await payhooks(["events", "--state", "finished", "--reference", reference, "--sqlite", to]);
     expect(found.stdout).toContain(shown);
   }
+});
+
+it("move names the records that it does not move, and counts those that the new inbox had already", async () => {
+  const [from, to] = [newFile(), newFile()];
+  expect(await receiving(from, [signed("order-1"), signed("order-bad")])).toEqual(["order-1"]);
+  await interruptMove(from, to);
+  for (const [file, decision] of [
+    [from, "replay"],
+    [to, "discard"],
+  ] as const) {
+    const decided = await payhooks(
+      `events ${decision} --all --reason exhausted --yes --by amina --note test --sqlite`
+        .split(" ")
+        .concat(file),
+    );
+    expect(decided).toMatchObject({ code: 0, stderr: "" });
+  }
+  const moved = await payhooks(["move", "--from", from, "--to", to]);
+  expect(moved).toMatchObject({ code: 1, stderr: "" });
+  expect(moved.stdout).toContain("In the new inbox already, as far or further: 1 of these records.");
+  expect(moved.stdout).toMatch(/\nnot moved {2}\S+ {2}both inboxes have it, and each knows something of it/);
+  expect(moved.stdout).toContain("1 record stays in the old inbox.");
+  const again = await payhooks(["move", "--from", from, "--to", to, "--json"]);
+  expect(again.json()).toMatchObject([{ records: 0, alreadyPresent: 0, notMoved: [{ why: "conflict" }] }]);
 });
 
 it.each([

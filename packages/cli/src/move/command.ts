@@ -90,8 +90,8 @@ async function plan(
   }
 }
 
-function exitCodeOf({ left }: MoveReport): number {
-  return left.length === 0 ? EXIT.ok : EXIT.failure;
+function exitCodeOf({ notMoved }: MoveReport): number {
+  return notMoved.length === 0 ? EXIT.ok : EXIT.failure;
 }
 
 function addressOf(args: ParsedArguments, end: "from" | "to", purpose: string): StoreAddress {
@@ -123,7 +123,7 @@ function print(
   },
   { json, line, paint }: Terminal,
 ): void {
-  const { records, events, thereBefore, left } = report;
+  const { records, events, alreadyPresent, notMoved } = report;
   const { from, to, dryRun, toExists } = facts;
   json({ ...facts, ...report });
   line(`${escapeForTerminal(from, 1_000)} → ${escapeForTerminal(to, 1_000)}`);
@@ -131,10 +131,11 @@ function print(
   const what = `${unfinished} unfinished, ${events.held} held and ${events.finished} finished events in ${records} records`;
   line(dryRun ? `${what} would be moved.` : paint("green", `${what} were moved, and read back.`));
   if (toExists === false) line("The new inbox does not exist yet. It would be created.");
-  if (thereBefore > 0) line(`${thereBefore} of the records were there already, as far or further.`);
-  for (const { key, why } of left)
-    line(`${paint("red", "left")}  ${escapeForTerminal(key)}  ${REASON_TEXTS[why]}`);
-  if (left.length > 0) {
-    line(`${left.length} ${left.length === 1 ? "record stays" : "records stay"} in the old inbox.`);
+  if (alreadyPresent > 0)
+    line(`In the new inbox already, as far or further: ${alreadyPresent} of these records.`);
+  for (const { key, why } of notMoved)
+    line(`${paint("red", "not moved")}  ${escapeForTerminal(key)}  ${REASON_TEXTS[why]}`);
+  if (notMoved.length > 0) {
+    line(`${notMoved.length} ${notMoved.length === 1 ? "record stays" : "records stay"} in the old inbox.`);
   }
 }

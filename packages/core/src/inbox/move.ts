@@ -50,9 +50,9 @@ export interface MoveReport {
   /** The events of these records, by state. */
   readonly events: Readonly<Record<EventState, number>>;
   /** How many of these records the new store had already, in the same or a later state. */
-  readonly thereBefore: number;
+  readonly alreadyPresent: number;
   /** Records that stay in the old store. */
-  readonly left: readonly {
+  readonly notMoved: readonly {
     readonly key: string;
     /**
      * `unreadable`: a newer Payhooks wrote it, or it is damaged. `key-missing`: it is sealed with a key that the store
@@ -65,7 +65,7 @@ export interface MoveReport {
   }[];
 }
 
-type NotMovedReason = MoveReport["left"][number]["why"];
+type NotMovedReason = MoveReport["notMoved"][number]["why"];
 
 /** A record on its way. */
 interface MovingRecord {
@@ -172,7 +172,7 @@ class MoveCounts {
   #records = 0;
   #alreadyPresent = 0;
   readonly #events = { waiting: 0, retrying: 0, running: 0, held: 0, finished: 0 };
-  readonly #notMoved: MoveReport["left"][number][] = [];
+  readonly #notMoved: MoveReport["notMoved"][number][] = [];
 
   count({ index }: MovingRecord, isLeased: boolean): void {
     this.#records++;
@@ -192,8 +192,8 @@ class MoveCounts {
     return {
       records: this.#records,
       events: { ...this.#events },
-      thereBefore: this.#alreadyPresent,
-      left: this.#notMoved,
+      alreadyPresent: this.#alreadyPresent,
+      notMoved: this.#notMoved,
     };
   }
 }
@@ -247,7 +247,7 @@ class Mover {
         // A record that has expired by now is not found, and need not be.
         if (current === null) return (index.expiresAt ?? Infinity) > this.#to.now(key);
         const nextStep = nextStepOf(moving, current, this.#to);
-        if (nextStep === "there") {
+        if (nextStep === "present") {
           if (!writtenKeys.has(key)) this.#counts.countAlreadyPresent();
           presentRecords.push({ key, version: current.version });
           return false;
@@ -330,14 +330,14 @@ function nextStepOf(
   moving: MovingRecord,
   current: VersionedRecord,
   to: RecordStore,
-): "there" | NotMovedReason | MovingRecord {
+): "present" | NotMovedReason | MovingRecord {
   const copy = movingOf({ key: moving.key, ...current });
   if (copy === null) return "unreadable-there";
-  if (copy.version === moving.version) return "there";
+  if (copy.version === moving.version) return "present";
   const isOutdated = knowsAllOf(moving.record, copy.record);
   const isRunning = isLeased(copy, to);
   if (isOutdated && !isRunning) return copy;
-  if (knowsAllOf(copy.record, moving.record)) return "there";
+  if (knowsAllOf(copy.record, moving.record)) return "present";
   return isOutdated ? "running" : "conflict";
 }
 

@@ -146,7 +146,7 @@ describe("a move after a move that was killed between its two writes, to the new
     expect(await recordIn(target, key)).not.toBeNull();
     await change(old, key, by);
     const truth = await recordIn(old, key);
-    expect(await moveRecords(old, target)).toMatchObject({ left: [], records: 1 });
+    expect(await moveRecords(old, target)).toMatchObject({ notMoved: [], records: 1 });
     expect(await recordIn(target, key)).toEqual(truth);
     expect(await recordIn(old, key)).toBeNull();
   }
@@ -215,7 +215,7 @@ describe("a move to an inbox that knows the same transaction", () => {
       // A further event, which only the old one has.
       await change(old, key, (record, now) => acceptedRecord(key, now, { status: "FAILED" }, record));
       const before = [await recordIn(target, key), await recordIn(old, key)];
-      expect((await moveRecords(old, target)).left).toEqual([{ key, why: "conflict" }]);
+      expect((await moveRecords(old, target)).notMoved).toEqual([{ key, why: "conflict" }]);
       expect([await recordIn(target, key), await recordIn(old, key)]).toEqual(before);
     }),
   );
@@ -225,7 +225,7 @@ describe("a move to an inbox that knows the same transaction", () => {
       const now = old.now(key);
       await put(target, key, null, acceptedRecord(key, now - 5));
       await put(old, key, null, endedRecord(key, now, acceptedRecord(key, now)));
-      expect((await moveRecords(old, target)).left).toEqual([{ key, why: "conflict" }]);
+      expect((await moveRecords(old, target)).notMoved).toEqual([{ key, why: "conflict" }]);
     }));
 
   it("leaves a record that a receiver of the new inbox is running, and brings it once that receiver has died", () =>
@@ -234,13 +234,13 @@ describe("a move to an inbox that knows the same transaction", () => {
       await killed(old, target, 2, 0);
       await change(old, key, (record, now) => endedRecord(key, now, record));
       await change(target, key, (record, now) => begunRecord(key, now, record, HOUR_MS));
-      expect((await moveRecords(old, target)).left).toEqual([{ key, why: "running" }]);
+      expect((await moveRecords(old, target)).notMoved).toEqual([{ key, why: "running" }]);
       await change(target, key, (record, now) => ({
         ...record,
         lease: record.lease && { ...record.lease, until: now },
       }));
       const truth = await recordIn(old, key);
-      expect((await moveRecords(old, target)).left).toEqual([]);
+      expect((await moveRecords(old, target)).notMoved).toEqual([]);
       expect(await recordIn(target, key)).toEqual(truth);
     }));
 
@@ -254,7 +254,7 @@ describe("a move to an inbox that knows the same transaction", () => {
       await killed(old, target, 2, 0);
       await change(target, key, act);
       const truth = await recordIn(target, key);
-      expect(await moveRecords(old, target)).toMatchObject({ left: [], records: 1, thereBefore: 1 });
+      expect(await moveRecords(old, target)).toMatchObject({ notMoved: [], records: 1, alreadyPresent: 1 });
       expect([await recordIn(target, key), await recordIn(old, key)]).toEqual([truth, null]);
     }),
   );
@@ -263,11 +263,11 @@ describe("a move to an inbox that knows the same transaction", () => {
     withStores(PLAIN, async ({ old, target }) => {
       await put(old, key, null, acceptedRecord(key, old.now(key)));
       await killed(old, seal.wrap(target), 2, 0);
-      const left = [{ key, why: "unreadable-there" }];
-      expect((await moveRecords(old, sealedWith("two").wrap(target))).left).toEqual(left);
+      const notMoved = [{ key, why: "unreadable-there" }];
+      expect((await moveRecords(old, sealedWith("two").wrap(target))).notMoved).toEqual(notMoved);
       await change(old, key, (record, now) => endedRecord(key, now, record));
-      expect((await moveRecords(old, sealedWith("two").wrap(target))).left).toEqual(left);
-      expect((await moveRecords(old, seal.wrap(target))).left).toEqual([]);
+      expect((await moveRecords(old, sealedWith("two").wrap(target))).notMoved).toEqual(notMoved);
+      expect((await moveRecords(old, seal.wrap(target))).notMoved).toEqual([]);
     }));
 
   it("stops when a receiver begins to run an event while the move goes on", () =>
@@ -419,7 +419,7 @@ describe("moves in random orders", () => {
             if (!(await killed(old, target, atWrite, behind, works))) break;
           }
         }
-        expect((await moveRecords(old, target)).left).toEqual([]);
+        expect((await moveRecords(old, target)).notMoved).toEqual([]);
         for (const [key, record] of records) {
           const there = await recordIn(target, key);
           expect(there && encodeRecord(there)).toBe(encodeRecord(record));
