@@ -10,6 +10,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { silent } from "../../../test/support/silent.ts";
 import { deliverTo, keys } from "./support/application.ts";
 import { file, folder } from "./support/files.ts";
+import { OnTerminal } from "./support/on-terminal.ts";
 import { payhooks } from "./support/run.ts";
 
 const path = join(folder, "sealed.db");
@@ -24,15 +25,19 @@ const WITHOUT = {
   "without keys": [],
   "with other bytes": ["--seal-keys", keyFile("bytes.keys", { id: "2026-11", key: randomBytes(32) })],
 } as const;
-const OTHER = ["--seal-keys", keyFile("other.keys", { id: "other", key: randomBytes(32) })];
+const other: SealKey = { id: "other", key: randomBytes(32) };
+const OTHER = ["--seal-keys", keyFile("other.keys", other)];
 const RIGHT = ["--seal-keys", keyFile("right.keys", secret)];
 
-let eventId = "";
-
-beforeAll(async () => {
+/** Stores held events, and seals them with a key. Resolves to their ids. */
+async function hold(
+  database: string,
+  key: SealKey,
+  references: readonly string[],
+): Promise<readonly string[]> {
   const receiver = createReceiver({
     payments: { publicKey: keys.publicKey },
-    inbox: sqliteInbox(path, { seal: aesGcm([secret]) }),
+    inbox: sqliteInbox(database, { seal: aesGcm([key]) }),
     run: "elsewhere",
     logger: silent,
   }).ignore("WITHDRAWAL");
@@ -42,12 +47,19 @@ beforeAll(async () => {
     },
     { maxAttempts: 1 },
   );
-  for (const referenceId of ["order-1", "order-2", "order-3"]) {
+  for (const referenceId of references) {
     await deliverTo(receiver, signPaymentCallback(anyCallbackFields({ referenceId }), keys.privateKey));
   }
-  expect(await receiver.work()).toMatchObject({ ran: 3, failed: 3 });
-  eventId = (await receiver.events.list({ state: "held" })).events[0]?.eventId ?? "";
+  expect(await receiver.work()).toMatchObject({ ran: references.length, failed: references.length });
+  const { events } = await receiver.events.list({ state: "held" });
   await receiver.close();
+  return events.map((event) => event.eventId);
+}
+
+let eventId = "";
+
+beforeAll(async () => {
+  [eventId = ""] = await hold(path, secret, ["order-1", "order-2", "order-3"]);
 });
 
 const by = ["--by", "amina", "--yes"];
@@ -125,7 +137,7 @@ it("with a key of another id, a list says which key is missing", async () => {
   expect(ended).toMatchObject({ code: 1, stdout: "No event could be read.\n" });
   expect(ended.stderr).toBe(
     [
-      'payhooks: 3 events were left out, because not everything in this inbox can be read. A record cannot be read: it is sealed with the key "2026-11", which this process does not have. [ERR_SEAL_KEY_MISSING]',
+      'payhooks: 3 events are left out, because not everything in this inbox can be read. A record cannot be read: it is sealed with the key "2026-11", which this process does not have. [ERR_SEAL_KEY_MISSING]',
       "Give the keys of the inbox with --seal-keys FILE, this one among them: one ID:BASE64 a line.",
       "",
     ].join("\n"),
@@ -148,4 +160,48 @@ it("with its keys, everything is found, and nothing is said", async () => {
   expect(none).toMatchObject({ code: 0, stderr: "", stdout: "There are no such events.\n" });
   const unknown = await payhooks(["events", "--reference", "order-9", "--sqlite", path, ...RIGHT]);
   expect(unknown).toMatchObject({ code: 1, stderr: "", stdout: "Nothing was found.\n" });
+});
+
+describe("a decision about all events of which some cannot be read", () => {
+  const LEFT_OUT =
+    '3 events are left out, because not everything in this inbox can be read. A record cannot be read: it is sealed with the key "2026-11", which this process does not have.';
+  const decisions = [
+    ["replay", ["replay", "--all", "--reason", "exhausted", "--by", "amina", "--note", "n"]],
+    ["discard", ["discard", "--all", "--reason", "exhausted", "--by", "amina", "--note", "n"]],
+    ["erase", ["erase", "--all", "--state", "held", "--unfinished", "--by", "amina"]],
+  ] as const;
+
+  async function mixedInbox(name: string): Promise<string> {
+    const database = join(folder, name);
+    await hold(database, secret, ["order-1", "order-2", "order-3"]);
+    await hold(database, other, ["order-4"]);
+    return database;
+  }
+
+  it.skipIf(process.platform !== "linux").each(decisions)(
+    "says how many before it asks: %s",
+    async (kind, args) => {
+      const database = await mixedInbox(`asked ${kind}.db`);
+      const terminal = new OnTerminal(["events", ...args, "--sqlite", database, ...OTHER]);
+      await terminal.until(`Type ${kind} 1 to go on: `);
+      expect(terminal.output).toContain(LEFT_OUT);
+      expect(terminal.output).toContain("Give the keys of the inbox with --seal-keys FILE");
+      terminal.type("no\r");
+      expect(await terminal.ended).toBe(1);
+      expect(terminal.output).toContain("Nothing was decided.");
+    },
+  );
+
+  it.each(decisions)(
+    "says how many before and after it is carried out with --yes: %s",
+    async (kind, args) => {
+      const database = await mixedInbox(`told ${kind}.db`);
+      const ended = await payhooks(["events", ...args, "--yes", "--sqlite", database, ...OTHER]);
+      expect(ended.stdout).toContain(LEFT_OUT);
+      expect(ended.stderr).toContain(LEFT_OUT);
+      expect(ended.code).toBe(1);
+      const held = await payhooks(["events", "--state", "held", "--sqlite", database, ...OTHER]);
+      expect(held.stdout).toBe("No event could be read.\n");
+    },
+  );
 });

@@ -10,7 +10,7 @@ import type { Terminal } from "../command-line/terminal.ts";
 import { cannotConfirmError, checkRepeatEffects, handlersIn } from "./decision-options.ts";
 import { describeEvent, isoTime } from "./event.ts";
 import { eventIdsOf, FILTER_NAMES, printRange, type Selection } from "./selection.ts";
-import { checkAllRead } from "./unreadable.ts";
+import { checkAllRead, printUnreadable } from "./unreadable.ts";
 
 /** A decision that is carried out event by event, by a filter of the inbox. */
 export type BulkKind = "replay" | "retry" | "erase";
@@ -101,6 +101,7 @@ export async function decideInBulk(
     terminal.json(reportAsJson(plannedReport, since));
     return exitCodeOf(plannedReport, target);
   }
+  printUnreadable(plannedReport.unreadable, terminal);
   if (needsConfirmation(kind, args) && !(await confirmByTyping(`${kind} ${plannedReport.decided}`))) {
     terminal.line("Nothing was decided.");
     return EXIT.failure;

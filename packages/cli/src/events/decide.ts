@@ -74,7 +74,7 @@ export async function decide(
     return code;
   }
   if (entries.length + missing.length === 0) terminal.line("Nothing that matches is held.");
-  if (!(await isConfirmed(plan, selection, args, terminal))) {
+  if (!(await isConfirmed(plan, unreadable, selection, args, terminal))) {
     terminal.line("Nothing was decided.");
     return EXIT.failure;
   }
@@ -160,6 +160,7 @@ async function readNamedEntries(
 /** Shows the events of a decision and asks, unless it is about named events that only failed. */
 async function isConfirmed(
   plan: Plan,
+  unreadable: UnreadableCounter,
   selection: Selection,
   args: ParsedArguments,
   terminal: Terminal,
@@ -168,6 +169,7 @@ async function isConfirmed(
   const isAsked = isAlwaysAsked(args) || entries.some(({ reason }) => needsInvestigation(reason));
   if (entries.length === 0 || !isAsked) return true;
   printPlan(plan, selection, terminal);
+  unreadable.print(terminal);
   if (args.flag("yes")) return true;
   if (!canAsk(terminal)) throw cannotConfirmError();
   return confirmByTyping(`${decision} ${entries.length}`);
