@@ -33,8 +33,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "an older event runs after a newer one",
     SUBJECT,
-    'if (at < stored.signedAt) return refuse("overtaken");',
-    "if (at < stored.signedAt) at = stored.signedAt;",
+    'if (at < storedRecord.signedAt) return refuse("overtaken");',
+    "if (at < storedRecord.signedAt) at = storedRecord.signedAt;",
   ),
   mutant(
     "two events of a subject run at the same time",
@@ -317,8 +317,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "an effect is committed a second time",
     "effects/transaction.ts",
-    'if (stored.found === "done") return { ran: false, value: undefined };',
-    'if (stored.found === "done") return { ran: true, value: await this.#callFunction(tx) };',
+    'if (insertedEffect.found === "done") return { ran: false, value: undefined };',
+    'if (insertedEffect.found === "done") return { ran: true, value: await this.#callFunction(tx) };',
   ),
   mutant(
     "an effect has another id in each run",
@@ -329,8 +329,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "a transaction with a failed statement counts as committed",
     "effects/transaction.ts",
-    "isDone = await this.#client.finish(tx, this.#id, stored);",
-    "isDone = await this.#client.finish(tx, this.#id, stored).catch(() => true);",
+    "isDone = await this.#client.finish(tx, this.#id, insertedEffect);",
+    "isDone = await this.#client.finish(tx, this.#id, insertedEffect).catch(() => true);",
   ),
   // Answers.
   mutant(

@@ -49,13 +49,13 @@ async function dispatch(argv: readonly string[], output: Output): Promise<number
 }
 
 async function commandNamed(name: string): Promise<Command> {
-  const found = await loadCommand(name);
-  if (found !== null) return found;
+  const command = await loadCommand(name);
+  if (command !== null) return command;
   const near = findNearest(name, COMMAND_NAMES);
   const hint = near === null ? "" : ` Did you mean ${near}?`;
-  const what = name.startsWith("-") ? "option" : "command";
+  const kind = name.startsWith("-") ? "option" : "command";
   throw new UsageError(
-    `Unknown ${what} ${name}.${hint}`,
+    `Unknown ${kind} ${name}.${hint}`,
     `Commands: ${COMMAND_NAMES.join(", ")}. See payhooks --help`,
   );
 }

@@ -87,8 +87,8 @@ export class ClientError extends Error {
   /** How long to wait according to the service's `Retry-After`, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(code: ClientErrorCode, what: string, detail: ClientErrorDetail) {
-    super(`${what} ${detail.fix}`, detail.cause === undefined ? undefined : { cause: detail.cause });
+  constructor(code: ClientErrorCode, problem: string, detail: ClientErrorDetail) {
+    super(`${problem} ${detail.fix}`, detail.cause === undefined ? undefined : { cause: detail.cause });
     this.name = "ClientError";
     this.code = code;
     this.fix = detail.fix;

@@ -39,8 +39,8 @@ export function findMember<T extends JsonValue>(
 
 /** Writes a JSON object from members whose values are JSON text already. Members without a value are left out. */
 export function objectText(members: readonly (readonly [name: string, text: string | undefined])[]): string {
-  const written = members.flatMap(([name, text]) =>
+  const memberTexts = members.flatMap(([name, text]) =>
     text === undefined ? [] : [`${JSON.stringify(name)}:${text}`],
   );
-  return `{${written.join(",")}}`;
+  return `{${memberTexts.join(",")}}`;
 }

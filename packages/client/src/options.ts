@@ -216,6 +216,6 @@ function throwMissingOption(name: string): never {
   });
 }
 
-function invalidOptionError(name: string, what: string, fix: string): ClientError {
-  return new ClientError("ERR_OPTION_INVALID", `${name} ${what}.`, { fix, field: name });
+function invalidOptionError(name: string, problem: string, fix: string): ClientError {
+  return new ClientError("ERR_OPTION_INVALID", `${name} ${problem}.`, { fix, field: name });
 }

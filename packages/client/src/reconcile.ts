@@ -98,8 +98,8 @@ export async function reconcile(
 ): Promise<ReconcileReport> {
   const { concurrency = 4, timeoutMs, headers, signal, tenant, onResult } = options;
   if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > 100) {
-    const what = `concurrency is ${String(concurrency)}.`;
-    throw invalidOptionError("concurrency", what, "Give a whole number from 1 to 100.");
+    const problem = `concurrency is ${String(concurrency)}.`;
+    throw invalidOptionError("concurrency", problem, "Give a whole number from 1 to 100.");
   }
   const { texts, lookUp, keyOf } = lookUpsOf(options);
   const source = queueOf(texts, signal);
@@ -187,8 +187,8 @@ function listOf(field: "references" | "ids", texts: Texts): Texts {
   throw invalidOptionError(field, `${field} is one string.`, "Pass a list of one: [text].");
 }
 
-function invalidOptionError(field: string, what: string, fix: string): ClientError {
-  return new ClientError("ERR_OPTION_INVALID", what, { fix, field });
+function invalidOptionError(field: string, problem: string, fix: string): ClientError {
+  return new ClientError("ERR_OPTION_INVALID", problem, { fix, field });
 }
 
 /** Hands references or ids to several workers, one by one. */

@@ -135,8 +135,10 @@ export function readTransaction(answer: HttpAnswer, callName: string): Transacti
 function amountTextOf(value: JsonValue | undefined, answer: string): string | undefined {
   if (typeof value === "string" && value !== "") return value;
   if (typeof value !== "number") return undefined;
-  const written = [...answer.matchAll(/[{,\s]"base_amount"\s*:\s*(-?[\d.eE+-]+)/g)].map(([, text]) => text);
-  return written.findLast((text) => Number(text) === value) ?? String(value);
+  const numberTexts = [...answer.matchAll(/[{,\s]"base_amount"\s*:\s*(-?[\d.eE+-]+)/g)].map(
+    ([, text]) => text,
+  );
+  return numberTexts.findLast((text) => Number(text) === value) ?? String(value);
 }
 
 function isStatus(text: string): text is TransactionStatus {

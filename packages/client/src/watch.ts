@@ -157,8 +157,8 @@ async function runRoundIfDue(
   const { clock, everyMs } = settings;
   // A time that is further away than `everyMs` was written by a clock that was ahead, or with a longer `everyMs`.
   const leftOf = ({ nextAt }: WatchNote): number => {
-    const left = nextAt - clock.now();
-    return left > everyMs ? 0 : left;
+    const leftMs = nextAt - clock.now();
+    return leftMs > everyMs ? 0 : leftMs;
   };
   const view = await receiver.viewLease(WATCH_LEASE);
   if (view?.isTaken === true) return Math.min(everyMs, LEASE_RECHECK_MS);
@@ -349,10 +349,10 @@ class WatchRound {
     const { error } = this.#firstFailure;
     const { counts } = this.#note;
     const lookUps = Object.values(counts).reduce((sum, count) => sum + count, 0);
-    const what = `${counts.error} of ${lookUps} look-ups failed, the first of them with ${nameOf(error)}.`;
+    const problem = `${counts.error} of ${lookUps} look-ups failed, the first of them with ${nameOf(error)}.`;
     const fix =
       "See its cause. Until they succeed, nobody knows how these payments have ended, and none of them is given up.";
-    reportError(this.#settings.onError, new ClientError("ERR_LOOKUP_FAILED", what, { fix, cause: error }));
+    reportError(this.#settings.onError, new ClientError("ERR_LOOKUP_FAILED", problem, { fix, cause: error }));
   }
 
   /** Keeps the lease while the round lasts. */
@@ -389,14 +389,15 @@ function paymentErrorOf(payment: unknown): ClientError | null {
     return wrongPaymentError("tenant", `tenant of the open payment ${quotedReference} is ${kindOf(tenant)}.`);
   }
   if (Number.isFinite(millisecondsOf(since))) return null;
-  const what = typeof since === "number" || since instanceof Date ? millisecondsOf(since) : kindOf(since);
-  return wrongPaymentError("since", `since of the open payment ${quotedReference} is ${what}.`);
+  const sinceText =
+    typeof since === "number" || since instanceof Date ? millisecondsOf(since) : kindOf(since);
+  return wrongPaymentError("since", `since of the open payment ${quotedReference} is ${sinceText}.`);
 }
 
-function wrongPaymentError(field: string, what: string): ClientError {
+function wrongPaymentError(field: string, problem: string): ClientError {
   const fix =
     "Give { reference, since }, with since as a Date or in milliseconds. It is left out until then.";
-  return invalidOptionError(field, what, fix);
+  return invalidOptionError(field, problem, fix);
 }
 
 /** In milliseconds since the epoch; NaN for a value that is neither a date nor a number. A date may come from another realm. */
@@ -470,6 +471,6 @@ function isClosing(error: unknown): boolean {
   return (error as { readonly code?: unknown } | null)?.code === "ERR_CLOSING";
 }
 
-function invalidOptionError(field: string, what: string, fix: string): ClientError {
-  return new ClientError("ERR_OPTION_INVALID", what, { fix, field });
+function invalidOptionError(field: string, problem: string, fix: string): ClientError {
+  return new ClientError("ERR_OPTION_INVALID", problem, { fix, field });
 }

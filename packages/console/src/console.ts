@@ -160,18 +160,18 @@ async function textOf({ headers, body }: Request): Promise<string | null> {
 }
 
 function file(c: Context<Env>, name: string): Response {
-  const found = ASSETS.get(name);
-  return found === undefined
+  const asset = ASSETS.get(name);
+  return asset === undefined
     ? c.text("There is no such file.", 404)
-    : c.body(found.text(), 200, { "content-type": found.type });
+    : c.body(asset.text(), 200, { "content-type": asset.type });
 }
 
 /** The files of a page with a message, which everybody may see. The script is for people who may see the console. */
 function publicAsset({ method, url }: Request): Response | null {
   const name = new URL(url).searchParams.get("asset") ?? "";
-  const found = method === "GET" && name !== "console.js" ? ASSETS.get(name) : undefined;
-  if (found === undefined) return null;
-  return new Response(found.text(), { headers: { ...RESPONSE_HEADERS, "content-type": found.type } });
+  const asset = method === "GET" && name !== "console.js" ? ASSETS.get(name) : undefined;
+  if (asset === undefined) return null;
+  return new Response(asset.text(), { headers: { ...RESPONSE_HEADERS, "content-type": asset.type } });
 }
 
 function messagePage(status: number, title: string, text: string): Response {

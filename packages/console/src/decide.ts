@@ -109,8 +109,8 @@ async function findUnknownHandler(
   handlers: readonly string[],
 ): Promise<string | undefined> {
   const event = handlers.length === 0 ? null : await receiver.events.get(eventId);
-  const known = event === null ? [] : receiver.handlersOf(event);
-  return known.length === 0 ? undefined : handlers.find((name) => !known.includes(name));
+  const knownHandlers = event === null ? [] : receiver.handlersOf(event);
+  return knownHandlers.length === 0 ? undefined : handlers.find((name) => !knownHandlers.includes(name));
 }
 
 const NOT_HELD_MESSAGE = "This event is no longer held. Somebody may have replayed or discarded it already.";
@@ -186,7 +186,7 @@ function areNames(value: unknown): value is readonly string[] {
     Array.isArray(value) &&
     value.length > 0 &&
     value.length <= MAX_HANDLERS &&
-    value.every((one) => typeof one === "string" && one !== "" && one.length <= 64)
+    value.every((name) => typeof name === "string" && name !== "" && name.length <= 64)
   );
 }
 
@@ -194,6 +194,6 @@ function areEventIds(value: unknown): value is readonly string[] {
   return (
     Array.isArray(value) &&
     value.length <= MAX_DECISION_EVENTS &&
-    value.every((one) => typeof one === "string" && isEventId(one))
+    value.every((eventId) => typeof eventId === "string" && isEventId(eventId))
   );
 }

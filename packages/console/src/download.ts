@@ -34,8 +34,8 @@ export async function download(
 ): Promise<Response> {
   const { type, head, line } = FILE_FORMS[kind];
   let unreadable: UnreadableEvents | null = null;
-  const events = eachEvent(receiver.events, { ...filterOf(query), limit: PAGE_SIZE }, (found) => {
-    unreadable ??= found;
+  const events = eachEvent(receiver.events, { ...filterOf(query), limit: PAGE_SIZE }, (unreadableEvents) => {
+    unreadable ??= unreadableEvents;
   });
   // The first page is read before the answer begins, so that an inbox that does not answer is an error and not an empty file.
   let next = await events.next();

@@ -28,7 +28,7 @@ export function payhooksConsole(
       .admit(request)
       .then(async (user) => {
         keepParsedBody(request);
-        const listen = getRequestListener((asked) => page.answer(asked, user), LISTENER_OPTIONS);
+        const listen = getRequestListener((webRequest) => page.answer(webRequest, user), LISTENER_OPTIONS);
         await listen(request, response);
       })
       .catch(next);

@@ -29,7 +29,7 @@ export function payhooksConsole(
     app.all("/", async (request, reply) => {
       const user = await page.admit(request);
       reply.hijack();
-      const listen = getRequestListener((asked) => page.answer(asked, user), {
+      const listen = getRequestListener((webRequest) => page.answer(webRequest, user), {
         overrideGlobalObjects: false,
       });
       await listen(request.raw, reply.raw);

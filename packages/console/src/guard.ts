@@ -33,8 +33,8 @@ function isFromSameSite(request: Request): boolean {
   const origin = request.headers.get("origin") ?? "";
   if (!/^https?:/.test(origin) || !URL.canParse(origin)) return false;
   const { protocol, host } = new URL(origin);
-  const asked = `${protocol}//${hostOf(request)}`;
-  return URL.canParse(asked) && new URL(asked).host === host;
+  const requestOrigin = `${protocol}//${hostOf(request)}`;
+  return URL.canParse(requestOrigin) && new URL(requestOrigin).host === host;
 }
 
 /** The Host field. HTTP/2 has it in the address of the request, as `:authority`. */

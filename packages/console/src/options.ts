@@ -58,7 +58,7 @@ export function checkOptions<Given>(options: ConsoleOptions<Given>): void {
     );
   }
   const wrongHosts = Array.isArray(allowedHosts)
-    ? allowedHosts.filter((one) => !isHostName(one))
+    ? allowedHosts.filter((host) => !isHostName(host))
     : [allowedHosts];
   if (wrongHosts.length > 0) {
     throw new PayhooksError(

@@ -170,8 +170,8 @@ async function finishedIn(receiver: AnyReceiver, filter: EventQuery): Promise<Af
     else replayable.push(event);
   }
   const { entries, leftAlone } = await findReplayable(receiver, replayable);
-  const left = notKept === 0 ? leftAlone : { ...leftAlone, "not-kept": notKept };
-  return { entries, more, leftAlone: left, unreadable: unreadable.events };
+  const leftAloneCounts = notKept === 0 ? leftAlone : { ...leftAlone, "not-kept": notKept };
+  return { entries, more, leftAlone: leftAloneCounts, unreadable: unreadable.events };
 }
 
 /** The outcome for each event. An event that is held after a replay was held again. */
@@ -184,10 +184,10 @@ async function eventsOf(receiver: AnyReceiver, ids: readonly string[]): Promise<
   const unique = [...new Set(ids)];
   const events: StoredEvent[] = [];
   for (let i = 0; i < unique.length; i += READ_BATCH_SIZE) {
-    const read = await Promise.all(
+    const batchEvents = await Promise.all(
       unique.slice(i, i + READ_BATCH_SIZE).map((eventId) => receiver.events.get(eventId)),
     );
-    events.push(...read.filter((event) => event !== null));
+    events.push(...batchEvents.filter((event) => event !== null));
   }
   return events;
 }

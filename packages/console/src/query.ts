@@ -53,7 +53,7 @@ export function flowsOf({ sources }: Pick<AnyReceiver, "sources">): readonly Flo
 }
 
 function isState(text: string): text is EventState {
-  return STATES.some((one) => one === text);
+  return STATES.some((state) => state === text);
 }
 
 function isFlow(text: string): text is FlowName {
@@ -79,7 +79,7 @@ export function readQuery(parameters: URLSearchParams): ConsoleQuery {
   /** A value, if it is one that there can be. */
   const readValid = <Value extends string>(
     name: string,
-    isValid: (one: string) => one is Value,
+    isValid: (candidate: string) => candidate is Value,
     fix: string,
   ): Value | null => {
     const value = text(name);
@@ -99,11 +99,7 @@ export function readQuery(parameters: URLSearchParams): ConsoleQuery {
     search: text("search"),
     cursor: text("cursor"),
     hours: parameters.get("hours") === "24" ? 24 : 1,
-    eventId: readValid(
-      "event",
-      (one): one is string => isEventId(one),
-      "An event has an id of 48 hex digits.",
-    ),
+    eventId: readValid("event", (id): id is string => isEventId(id), "An event has an id of 48 hex digits."),
   } as const;
   return { ...query, wrong };
 }
@@ -123,7 +119,7 @@ export function addressOf(query: ConsoleQuery, changes: Partial<ConsoleQuery> = 
 
 /** True if a list leaves out events of its state. */
 export function isNarrowed({ flow, reason, name, tenant, min, max, handler }: ConsoleQuery): boolean {
-  return [flow, reason, name, tenant, min, max, handler].some((one) => one !== null);
+  return [flow, reason, name, tenant, min, max, handler].some((value) => value !== null);
 }
 
 /**

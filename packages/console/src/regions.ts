@@ -123,7 +123,7 @@ async function findByText(
     searchBy({ referenceId: text }),
     isEventId(text) ? problems.orElse(findByEventId(receiver, text), null) : [],
   ]);
-  const events = answers.flatMap((one) => one ?? []);
+  const events = answers.flatMap((answer) => answer ?? []);
   const eventsById = new Map(events.map((event) => [event.eventId, event]));
   const isUnknown = eventsById.size === 0 && answers.includes(null);
   return {

@@ -56,10 +56,10 @@ export function urlOf(event: HttpEvent): string {
 
 /** A header by its name in lower case, its values joined. */
 export function headerOf({ headers, multiValueHeaders }: HttpEvent, name: string): string | undefined {
-  const found = Object.entries(multiValueHeaders ?? headers ?? {}).flatMap(([other, values]) =>
+  const fieldValues = Object.entries(multiValueHeaders ?? headers ?? {}).flatMap(([other, values]) =>
     other.toLowerCase() === name ? (values ?? []) : [],
   );
-  return found.length === 0 ? undefined : found.join(", ").trim();
+  return fieldValues.length === 0 ? undefined : fieldValues.join(", ").trim();
 }
 
 /** The peer of the gateway. A load balancer puts it at the end of `x-forwarded-for`. */
@@ -93,6 +93,6 @@ export function bodyOf(event: HttpEvent, maxBodyBytes: number): Uint8Array | Bod
 export function resultOf({ multiValueHeaders }: HttpEvent, { status, headers, body }: Reply): HttpResult {
   const { connection: _, ...own } = headers;
   const lists = Object.fromEntries(Object.entries(own).map(([name, value]) => [name, [value]]));
-  const given = multiValueHeaders ? { multiValueHeaders: lists } : { headers: own };
-  return { statusCode: status, ...given, body, isBase64Encoded: false };
+  const headerFields = multiValueHeaders ? { multiValueHeaders: lists } : { headers: own };
+  return { statusCode: status, ...headerFields, body, isBase64Encoded: false };
 }

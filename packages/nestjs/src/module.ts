@@ -91,7 +91,7 @@ export class PayhooksModule {
             {
               provide: PayhooksHealthIndicator,
               inject: [receiver],
-              useFactory: (made: AnyReceiver) => new PayhooksHealthIndicator(made),
+              useFactory: (instance: AnyReceiver) => new PayhooksHealthIndicator(instance),
             },
           ],
           exports: name === "default" ? [options, receiver, PayhooksHealthIndicator] : [options, receiver],
@@ -101,8 +101,8 @@ export class PayhooksModule {
         {
           provide: `payhooks.life.${name}`,
           inject: [receiver, options, HttpAdapterHost, DiscoveryService, ModuleRef],
-          useFactory: (made: Receiver, given: PayhooksFactoryOptions, ...nest: Nest) =>
-            new ReceiverLifecycle(name, made, given, nest),
+          useFactory: (instance: Receiver, factoryOptions: PayhooksFactoryOptions, ...nest: Nest) =>
+            new ReceiverLifecycle(name, instance, factoryOptions, nest),
         },
       ],
     };

@@ -21,10 +21,10 @@ export function registerMethods(
   moduleRef: ModuleRef,
 ): void {
   const wrappers = [...discovery.getProviders(), ...discovery.getControllers()];
-  const found = wrappers
+  const foundMethods = wrappers
     .flatMap((wrapper) => methodsOf(wrapper, moduleRef))
     .filter(({ options }) => (options.receiver ?? "default") === name);
-  for (const methods of handlersIn(found)) register(receiver, methods);
+  for (const methods of handlersIn(foundMethods)) register(receiver, methods);
 }
 
 function methodsOf(wrapper: Wrapper, moduleRef: ModuleRef): readonly FoundMethod[] {
@@ -69,10 +69,13 @@ function handlersIn(methods: readonly FoundMethod[]): readonly (readonly FoundMe
 }
 
 function areOneHandler(a: FoundMethod, b: FoundMethod): boolean {
-  const named = a.options.name !== undefined || b.options.name !== undefined;
+  const isNamed = a.options.name !== undefined || b.options.name !== undefined;
   const isPayment = a.statuses.length > 0;
   return (
-    !named && isPayment && a.registers === b.registers && !a.statuses.some((one) => b.statuses.includes(one))
+    !isNamed &&
+    isPayment &&
+    a.registers === b.registers &&
+    !a.statuses.some((status) => b.statuses.includes(status))
   );
 }
 
@@ -80,7 +83,9 @@ function register(receiver: Receiver, methods: readonly FoundMethod[]): void {
   const [first] = methods;
   if (first === undefined) return;
   const { registers, names, statuses, call } = first;
-  const byStatus = methods.flatMap((one) => one.statuses.map((status) => [status, one.call] as const));
+  const byStatus = methods.flatMap((method) =>
+    method.statuses.map((status) => [status, method.call] as const),
+  );
   const handler = statuses.length > 0 ? Object.fromEntries(byStatus) : call;
   const add = receiver[registers] as (...given: readonly unknown[]) => unknown;
   add.call(receiver, ...names, handler, optionsOf(methods));

@@ -47,8 +47,8 @@ export function isoTime(ms: number): string {
 export function nanosecondStamps(clock: Clock): () => string {
   let last = 0n;
   return () => {
-    const read = BigInt(Math.trunc(clock.now())) * 1_000_000n + (process.hrtime.bigint() % 1_000_000n);
-    last = read > last ? read : last + 1n;
+    const nanoseconds = BigInt(Math.trunc(clock.now())) * 1_000_000n + (process.hrtime.bigint() % 1_000_000n);
+    last = nanoseconds > last ? nanoseconds : last + 1n;
     return formatNanoseconds(last);
   };
 }

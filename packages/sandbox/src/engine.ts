@@ -43,12 +43,12 @@ export interface Engine {
 /** Until {@link Engine.start} is called, the state file is only read. */
 export async function createEngine(options: ResolvedOptions): Promise<Engine> {
   const { clock, seed, limits } = options;
-  const saved = options.state === undefined ? null : readState(options.state);
+  const savedState = options.state === undefined ? null : readState(options.state);
   const changes = createChanges();
   const { names } = options;
   const stamp = nanosecondStamps(clock);
-  let merchant = createMerchant(options.merchant, saved?.merchant);
-  let key = await firstKey(options, saved);
+  let merchant = createMerchant(options.merchant, savedState?.merchant);
+  let key = await firstKey(options, savedState);
   let isClosed = false;
 
   const faults = createFaults(seed, changes);
@@ -119,7 +119,7 @@ export async function createEngine(options: ResolvedOptions): Promise<Engine> {
   };
 
   const begin = () => {
-    if (saved) connect.configure(saved.connect.settings);
+    if (savedState) connect.configure(savedState.connect.settings);
     if (options.settings) connect.configure(options.settings);
     for (const fault of options.faults) faults.add(fault);
   };
@@ -190,12 +190,12 @@ function isKnownToSucceed({ history }: TransactionRecord, delivery: Delivery): b
 
 function firstKey(
   { clock, merchant, state }: ResolvedOptions,
-  saved: SavedState | null,
+  savedState: SavedState | null,
 ): SigningKey | Promise<SigningKey> {
   const givenKey =
     merchant.privateKey === undefined ? null : readSigningKey(merchant.privateKey, clock.now());
-  if (saved === null) return givenKey ?? generateSigningKey(clock.now());
-  const key = readSigningKey(saved.privateKey, saved.keyCreatedAt);
+  if (savedState === null) return givenKey ?? generateSigningKey(clock.now());
+  const key = readSigningKey(savedState.privateKey, savedState.keyCreatedAt);
   if (givenKey === null || givenKey.id === key.id) return key;
   throw new SandboxError(
     "ERR_OPTION_INVALID",

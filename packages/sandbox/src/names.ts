@@ -71,22 +71,22 @@ export function wireNames(names: ServiceNames | undefined): WireNames {
     idFields: api.transactionIdFields,
     field: nameOf,
     fields(fields) {
-      const sent = Object.entries(fields).filter(([name]) => callback.fields[name]?.sent !== "absent");
-      const named = sent.map(([name, value]) => [nameOf(name), value] as const);
-      return Object.fromEntries(named.sort(([a], [b]) => (a < b ? -1 : 1)));
+      const sentFields = Object.entries(fields).filter(([name]) => callback.fields[name]?.sent !== "absent");
+      const namedFields = sentFields.map(([name, value]) => [nameOf(name), value] as const);
+      return Object.fromEntries(namedFields.sort(([a], [b]) => (a < b ? -1 : 1)));
     },
     extra({ status, currency, medium }) {
       const values: Readonly<Record<string, string>> = { currency, medium };
-      const sent = Object.entries(callback.extra).filter(
+      const sentFields = Object.entries(callback.extra).filter(
         ([, often]) => often === "always" || status !== "PENDING",
       );
-      return Object.fromEntries(sent.map(([name]) => [name, values[name] ?? "sandbox"]));
+      return Object.fromEntries(sentFields.map(([name]) => [name, values[name] ?? "sandbox"]));
     },
     isAlwaysSent: (name) => callback.fields[name]?.sent === "always",
     status(status) {
       // The service may have its own word for a cancelled transaction, beside its word for a failed transaction.
       if (status === "CANCELLED") return words.some(({ word }) => word === status) ? status : null;
-      const other = words.find((one) => one.status === status && one.word !== "CANCELLED");
+      const other = words.find((entry) => entry.status === status && entry.word !== "CANCELLED");
       return other?.word ?? status;
     },
     medium: (medium) => (medium === "PAY" ? api.medium : medium),

@@ -132,7 +132,7 @@ export function resolveOptions(options: SandboxOptions): ResolvedOptions {
     );
   }
   const port = number("port", options.port, 0, { max: 65_535 });
-  if (options.mediums?.length === 0 || options.mediums?.some((one) => !MEDIUMS.includes(one))) {
+  if (options.mediums?.length === 0 || options.mediums?.some((medium) => !MEDIUMS.includes(medium))) {
     throw invalidOptionError("mediums", `must hold values of ${MEDIUMS.join(", ")}`);
   }
   const { publicUrl, names } = options;
@@ -189,8 +189,8 @@ export function resolveOptions(options: SandboxOptions): ResolvedOptions {
 }
 
 /** Refuses an option that does not exist. Each one that does has a value once the defaults are filled in. */
-function checkNames(prefix: string, given: object, resolved: object): void {
-  for (const [name, value] of Object.entries(given)) {
+function checkNames(prefix: string, givenOptions: object, resolved: object): void {
+  for (const [name, value] of Object.entries(givenOptions)) {
     if (value !== undefined && !(name in resolved))
       throw invalidOptionError(
         prefix + name,
@@ -210,8 +210,8 @@ function number(
   throw invalidOptionError(name, `must be a number from ${min} to ${max}; it is ${JSON.stringify(value)}`);
 }
 
-function duration(name: string, given: number | undefined, otherwise: number): number {
-  return number(name, given, otherwise, { max: MAX_DURATION_MS });
+function duration(name: string, value: number | undefined, otherwise: number): number {
+  return number(name, value, otherwise, { max: MAX_DURATION_MS });
 }
 
 function invalidOptionError(name: string, rule: string): SandboxError {

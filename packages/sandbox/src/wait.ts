@@ -26,10 +26,10 @@ export function waitFor<Found>(
       Math.min(timeoutMs, MAX_TIMER_MS),
     );
     const unsubscribe = changes.subscribe(() => {
-      const found = find();
-      if (found === undefined) return;
+      const match = find();
+      if (match === undefined) return;
       end();
-      resolve(found);
+      resolve(match);
     });
   });
 }

@@ -58,8 +58,8 @@ export function labelOf(option: string, spec: OptionSpec): string {
 /** The whole text of an option: what it does, whether it may be repeated, and its default. */
 export function textOf({ help, multiple, default: fallback }: OptionSpec): string {
   const more = [multiple ? "may be repeated" : "", fallback === undefined ? "" : `default: ${fallback}`];
-  const given = more.filter(Boolean);
-  return given.length === 0 ? help : `${help} (${given.join("; ")})`;
+  const notes = more.filter(Boolean);
+  return notes.length === 0 ? help : `${help} (${notes.join("; ")})`;
 }
 
 function wrap(text: string, width: number): string[] {

@@ -75,7 +75,7 @@ export function parseChoice<const Choice extends string>(
   const match = choices.find((choice) => choice === value);
   if (match !== undefined) return match;
   const near =
-    findNearest(value, choices) ?? choices.find((one) => one.toLowerCase() === value.toLowerCase());
+    findNearest(value, choices) ?? choices.find((choice) => choice.toLowerCase() === value.toLowerCase());
   const hint = near === undefined ? "" : ` Did you mean ${near}?`;
   throw new UsageError(
     `${label} must be one of ${choices.join(", ")}; it is ${JSON.stringify(value)}.${hint}`,
@@ -118,8 +118,8 @@ export function readArguments(command: CommandForm, args: readonly string[]): Pa
       if (command.hasProgramArguments) break;
     } else if (token.kind === "positional") positionals.push(token.value);
     else {
-      const known = values.get(token.name) ?? [];
-      values.set(token.name, [...known, valueFor(command, specs, token)]);
+      const earlierValues = values.get(token.name) ?? [];
+      values.set(token.name, [...earlierValues, valueFor(command, specs, token)]);
     }
   }
   const parsed = new ParsedArguments(

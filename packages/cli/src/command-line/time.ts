@@ -28,8 +28,8 @@ export function parseTime(text: string, now: number): number | null {
   const time = Date.parse(isLocal ? isoText : `${isoText}Z`);
   if (Number.isNaN(time) || (zone !== undefined && !ZONE_PATTERN.test(zone))) return null;
   // A day or a time that does not exist reads back as another one.
-  const shown = isLocal ? time - new Date(time).getTimezoneOffset() * UNIT_MS.m : time;
-  if (new Date(shown).toISOString() !== `${isoText}Z`) return null;
+  const shownTime = isLocal ? time - new Date(time).getTimezoneOffset() * UNIT_MS.m : time;
+  if (new Date(shownTime).toISOString() !== `${isoText}Z`) return null;
   return time - offsetOf(zone);
 }
 

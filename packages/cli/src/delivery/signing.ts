@@ -31,15 +31,15 @@ export interface Credentials {
 /** Reads the credentials that were given. Fails for a file that holds none. */
 export async function readCredentials(args: ParsedArguments): Promise<Credentials> {
   const state = args.text("state");
-  const saved = state === undefined ? null : readState(state, await readText(state));
+  const savedState = state === undefined ? null : readState(state, await readText(state));
   const file = args.text("private-key");
-  const privateKey = file === undefined ? (saved?.privateKey ?? null) : await readText(file);
+  const privateKey = file === undefined ? (savedState?.privateKey ?? null) : await readText(file);
   if (privateKey !== null) checkPrivateKey(privateKey, file ?? state ?? "");
   const { CONNECT_WEBHOOK_SECRET, PAY_MERCHANT_ID } = process.env;
   return {
     privateKey,
-    secret: (args.text("secret") ?? saved?.secret ?? CONNECT_WEBHOOK_SECRET) || null,
-    merchantId: (args.text("merchant-id") ?? saved?.merchantId ?? PAY_MERCHANT_ID) || null,
+    secret: (args.text("secret") ?? savedState?.secret ?? CONNECT_WEBHOOK_SECRET) || null,
+    merchantId: (args.text("merchant-id") ?? savedState?.merchantId ?? PAY_MERCHANT_ID) || null,
   };
 }
 

@@ -237,9 +237,9 @@ function bulkRunner(
 function printOutcome({ json, line }: Terminal): ProgressListener {
   return ({ eventId, outcome, reason, event }) => {
     json({ eventId, outcome, reason });
-    const what =
+    const description =
       event === null || event.erasedAt !== null ? "" : `  ${escapeForTerminal(describeEvent(event))}`;
-    line(`${escapeForTerminal(eventId)}${what}  ${outcome}`);
+    line(`${escapeForTerminal(eventId)}${description}  ${outcome}`);
   };
 }
 
@@ -258,6 +258,6 @@ function printReport(
 
 function countsText(counts: Readonly<Record<string, number | undefined>>): string {
   return Object.entries(counts)
-    .map(([what, count]) => `${count} ${what}`)
+    .map(([outcome, count]) => `${count} ${outcome}`)
     .join(", ");
 }

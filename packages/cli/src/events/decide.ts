@@ -59,26 +59,26 @@ export async function decide(
   terminal: Terminal,
 ): Promise<number> {
   const unreadable = new UnreadableCounter();
-  const { entries, missing } =
+  const { entries, missingIds } =
     ids.length === 0
       ? {
           entries: await readSelectedEntries(inbox, selection, limit ?? Number.POSITIVE_INFINITY, unreadable),
-          missing: [],
+          missingIds: [],
         }
       : await readNamedEntries(inbox, ids);
   if (entries.length === 0) unreadable.check();
   const plan: Plan = { decision, only: options.handlers ?? null, entries };
   if (args.flag("dry-run")) {
-    const code = printDryRun(plan, missing, selection, terminal);
+    const code = printDryRun(plan, missingIds, selection, terminal);
     unreadable.check();
     return code;
   }
-  if (entries.length + missing.length === 0) terminal.line("Nothing that matches is held.");
+  if (entries.length + missingIds.length === 0) terminal.line("Nothing that matches is held.");
   if (!(await isConfirmed(plan, unreadable, selection, args, terminal))) {
     terminal.line("Nothing was decided.");
     return EXIT.failure;
   }
-  const code = await carryOut(inbox, plan, missing, options, terminal);
+  const code = await carryOut(inbox, plan, missingIds, options, terminal);
   unreadable.check();
   return code;
 }
@@ -135,8 +135,8 @@ async function readSelectedEntries(
   const entries: PlanEntry[] = [];
   const query = { ...selection.query, state: "held" } as const;
   for await (const entry of select(inbox, { ...selection, query }, unreadable)) {
-    const read = await entryOf(inbox, entry);
-    if (read !== null) entries.push(read);
+    const planEntry = await entryOf(inbox, entry);
+    if (planEntry !== null) entries.push(planEntry);
     if (entries.length >= limit) break;
   }
   return entries;
@@ -146,15 +146,15 @@ async function readSelectedEntries(
 async function readNamedEntries(
   inbox: Inbox,
   ids: readonly string[],
-): Promise<{ readonly entries: readonly PlanEntry[]; readonly missing: readonly string[] }> {
+): Promise<{ readonly entries: readonly PlanEntry[]; readonly missingIds: readonly string[] }> {
   const entries: PlanEntry[] = [];
-  const missing: string[] = [];
+  const missingIds: string[] = [];
   for (const eventId of await eventIdsOf(inbox, ids)) {
     const entry = await entryOf(inbox, await inbox.events.get(eventId));
-    if (entry === null) missing.push(eventId);
+    if (entry === null) missingIds.push(eventId);
     else entries.push(entry);
   }
-  return { entries, missing };
+  return { entries, missingIds };
 }
 
 /** Shows the events of a decision and asks, unless it is about named events that only failed. */
@@ -186,17 +186,17 @@ function printPlan(plan: Plan, selection: Selection, terminal: Terminal): void {
 
 function printDryRun(
   plan: Plan,
-  missing: readonly string[],
+  missingIds: readonly string[],
   selection: Selection,
   terminal: Terminal,
 ): number {
   for (const entry of plan.entries) terminal.json(planAsJson(entry, plan));
-  for (const eventId of missing) {
+  for (const eventId of missingIds) {
     terminal.json({ eventId, outcome: "not-found" });
     terminal.line(`${escapeForTerminal(eventId)}  is not held`);
   }
   if (plan.entries.length > 0) printPlan(plan, selection, terminal);
   else terminal.line("Nothing that matches is held.");
   terminal.line("Nothing was decided.");
-  return missing.length === 0 ? EXIT.ok : EXIT.failure;
+  return missingIds.length === 0 ? EXIT.ok : EXIT.failure;
 }

@@ -99,6 +99,6 @@ export function isoTime(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-function countText(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? "" : "s"}`;
+function countText(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }

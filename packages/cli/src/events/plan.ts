@@ -76,14 +76,18 @@ export function printPlanEntry(entry: PlanEntry, plan: Plan, now: number, { line
   const first = firstOfTransaction(entry, plan);
   for (const other of others) {
     if (!needsInvestigation(reason) && !other.runsToo && other.eventId !== first?.eventId) continue;
-    const one = [other.event || "?", other.status, amountIn(other)].filter(Boolean).join(" ");
-    line(`  same transaction: ${escapeForTerminal(one)}, ${stateIn(other)}, ${isoTime(other.acceptedAt)}`);
+    const description = [other.event || "?", other.status, amountIn(other)].filter(Boolean).join(" ");
+    line(
+      `  same transaction: ${escapeForTerminal(description)}, ${stateIn(other)}, ${isoTime(other.acceptedAt)}`,
+    );
   }
   if (entry.sameReference === null)
     line("  the other transaction is not shown: the inbox does not know which one has this reference now");
   for (const other of entry.sameReference ?? []) {
-    const one = [other.event, other.status, amountIn(other), other.id].filter(Boolean).join(" ");
-    line(`  same reference: ${escapeForTerminal(one)}, ${stateIn(other)}, ${isoTime(other.acceptedAt)}`);
+    const description = [other.event, other.status, amountIn(other), other.id].filter(Boolean).join(" ");
+    line(
+      `  same reference: ${escapeForTerminal(description)}, ${stateIn(other)}, ${isoTime(other.acceptedAt)}`,
+    );
   }
   if (plan.decision === "discard") return;
   if (others.some(({ runsToo }) => runsToo)) {
@@ -110,8 +114,8 @@ function runsText({ event, handlers }: PlanEntry, { only }: Plan): string {
         .join(", "),
     );
   const [again, skipped] = [names(false), names(true)];
-  const failed = again === "" ? "" : `, ${again} among them`;
-  return `runs every handler of ${escapeForTerminal(event)} that has not finished${failed}${skipped === "" ? "" : `; finished: ${skipped}`}`;
+  const againNote = again === "" ? "" : `, ${again} among them`;
+  return `runs every handler of ${escapeForTerminal(event)} that has not finished${againNote}${skipped === "" ? "" : `; finished: ${skipped}`}`;
 }
 
 /** A time span in its largest unit. A clock that is behind the store's gives none. */

@@ -21,9 +21,9 @@ export function sealOf(args: ParsedArguments): AesGcmSeal | undefined {
 function keysIn(file: string): [SealKey, ...SealKey[]] {
   const [first, ...others] = readKeyFile(file)
     .split("\n")
-    .flatMap((text, at) => {
+    .flatMap((text, index) => {
       const line = text.trim();
-      return line === "" || line.startsWith("#") ? [] : [keyIn(line, at, file)];
+      return line === "" || line.startsWith("#") ? [] : [keyIn(line, index, file)];
     });
   if (first === undefined) throw new UsageError(`There is no key in ${file}.`, KEY_LINE_FIX);
   return [first, ...others];
@@ -40,9 +40,9 @@ function readKeyFile(file: string): string {
 }
 
 /** The message does not repeat the line, because it may be a key. */
-function keyIn(line: string, at: number, file: string): SealKey {
+function keyIn(line: string, index: number, file: string): SealKey {
   const end = line.indexOf(":");
   const key = Buffer.from(line.slice(end + 1).trim(), "base64");
   if (end > 0 && key.length === 32) return { id: line.slice(0, end), key };
-  throw new UsageError(`Line ${at + 1} of ${file} is not a key.`, KEY_LINE_FIX);
+  throw new UsageError(`Line ${index + 1} of ${file} is not a key.`, KEY_LINE_FIX);
 }

@@ -128,8 +128,8 @@ function print(
   json({ ...facts, ...report });
   line(`${escapeForTerminal(from, 1_000)} → ${escapeForTerminal(to, 1_000)}`);
   const unfinished = events.waiting + events.retrying + events.running;
-  const what = `${unfinished} unfinished, ${events.held} held and ${events.finished} finished events in ${records} records`;
-  line(dryRun ? `${what} would be moved.` : paint("green", `${what} were moved, and read back.`));
+  const summary = `${unfinished} unfinished, ${events.held} held and ${events.finished} finished events in ${records} records`;
+  line(dryRun ? `${summary} would be moved.` : paint("green", `${summary} were moved, and read back.`));
   if (toExists === false) line("The new inbox does not exist yet. It would be created.");
   if (alreadyPresent > 0)
     line(`In the new inbox already, as far or further: ${alreadyPresent} of these records.`);

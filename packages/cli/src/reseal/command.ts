@@ -65,11 +65,11 @@ export const resealCommand: Command = {
 function print(report: ResealReport, dryRun: boolean, { json, line, paint }: Terminal): void {
   const { keyId, resealed, current, missing, unreadable, complete } = report;
   json({ dryRun, ...report });
-  const what = `${resealed} ${resealed === 1 ? "record" : "records"}`;
+  const summary = `${resealed} ${resealed === 1 ? "record" : "records"}`;
   line(
     dryRun
-      ? `${what} would be sealed with ${escapeForTerminal(keyId)}.`
-      : paint("green", `${what} sealed with ${escapeForTerminal(keyId)}.`),
+      ? `${summary} would be sealed with ${escapeForTerminal(keyId)}.`
+      : paint("green", `${summary} sealed with ${escapeForTerminal(keyId)}.`),
   );
   if (current > 0) line(`${current} had this key before.`);
   for (const [id, count] of Object.entries(missing)) {

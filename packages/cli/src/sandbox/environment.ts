@@ -38,9 +38,10 @@ const ASSIGNMENT_PATTERN =
 /** Refuses a secret that programs would read differently from a file. It may come from a state file. */
 export function checkSecret(secret: string, stateFile: string | null): void {
   if (!/["\\$]/.test(secret)) return;
-  const what = stateFile === null ? "--webhook-secret" : `The webhook_secret that is saved in ${stateFile}`;
+  const secretName =
+    stateFile === null ? "--webhook-secret" : `The webhook_secret that is saved in ${stateFile}`;
   throw new UsageError(
-    `${what} has a character that .env files change (" \\ $).`,
+    `${secretName} has a character that .env files change (" \\ $).`,
     stateFile === null
       ? "Use letters and digits."
       : "Give another with --webhook-secret: letters and digits.",
@@ -54,14 +55,14 @@ export function writeEnvironment(file: string, variables: Readonly<Record<string
     const before = existsSync(file) ? readFileSync(file, "utf8") : "";
     const eol = before.includes("\r\n") ? "\r\n" : "\n";
     const names = new Set(Object.keys(variables));
-    const kept = before
+    const keptText = before
       .replace(ASSIGNMENT_PATTERN, (lines, name: string) => (names.has(name) ? "" : lines))
       .replace(/[\r\n]+$/, "");
     const newLines = Object.entries(variables).map(
       ([name, value]) => `${name}="${value.replaceAll("\n", "\\n")}"`,
     );
     // A new file replaces the old one, so that a reader sees one or the other, and never a half.
-    writeFileSync(temporary, `${[...(kept === "" ? [] : [kept]), ...newLines].join(eol)}${eol}`, {
+    writeFileSync(temporary, `${[...(keptText === "" ? [] : [keptText]), ...newLines].join(eol)}${eol}`, {
       mode: 0o600,
     });
     renameSync(temporary, file);

@@ -132,8 +132,8 @@ function portTakenError(port: number): CliError {
 /** The error for a setting that comes from the state file, and that the given options do not allow. */
 function savedSettingError(error: unknown, args: ParsedArguments): CliError | null {
   if (!(error instanceof SandboxError) || error.code !== "ERR_PARAMETERS") return null;
-  const saved = new Set(savedNames(args));
-  const problem = error.problems.find(({ field }) => saved.has(field));
+  const savedFields = new Set(savedNames(args));
+  const problem = error.problems.find(({ field }) => savedFields.has(field));
   if (problem === undefined) return null;
   const option = `--${problem.field.replace("_", "-")}`;
   const other = args.flag("strict-https") ? ", or leave --strict-https out" : "";
@@ -156,15 +156,15 @@ type WebhookSettings = ReturnType<Sandbox["settings"]["get"]>;
 
 /** Keeps the webhook settings of a state file, unless an option replaces them. There is always a secret. */
 function webhookSettings(args: ParsedArguments, webhookUrl: string | undefined): WebhookSettings {
-  const saved = readSavedSettings(args.text("state"));
+  const savedSettings = readSavedSettings(args.text("state"));
   const isAsked = args.flag("webhook-url") || args.flag("app");
-  const url = (isAsked ? webhookUrl : (saved?.webhook_url ?? webhookUrl)) ?? null;
+  const url = (isAsked ? webhookUrl : (savedSettings?.webhook_url ?? webhookUrl)) ?? null;
   const givenSecret = args.text("webhook-secret");
   if (givenSecret?.trim() !== givenSecret || givenSecret === "")
     throw new UsageError("--webhook-secret must not be empty or have white space around it.");
   // The service may accept white space around a secret. So a saved one may have it.
-  const secret = givenSecret ?? saved?.webhook_secret ?? `whsec_${randomBytes(24).toString("hex")}`;
-  const isEnabled = isAsked || (saved?.webhook_enabled ?? true);
+  const secret = givenSecret ?? savedSettings?.webhook_secret ?? `whsec_${randomBytes(24).toString("hex")}`;
+  const isEnabled = isAsked || (savedSettings?.webhook_enabled ?? true);
   return { webhook_url: url, webhook_secret: secret, webhook_enabled: isEnabled && url !== null };
 }
 

@@ -95,7 +95,7 @@ export const sendCommand: Command = {
       seed,
     };
     refuseForeignOptions(kindOrSender, args);
-    const kind = DELIVERY_KINDS.find((one) => one === kindOrSender);
+    const kind = DELIVERY_KINDS.find((deliveryKind) => deliveryKind === kindOrSender);
     if (kind === undefined) {
       refuseMerchantId(args);
       const name = args.requiredText("name", "the event's name");

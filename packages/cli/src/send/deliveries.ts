@@ -66,10 +66,10 @@ export function prepareDeliveries(options: SendOptions, key: string, now: number
   const prepared: PreparedDelivery[] = [];
   for (let n = 1; n <= options.events; n++) {
     for (const status of statuses) {
-      const one = isPayment
+      const delivery = isPayment
         ? callbackOf(options, n, status, key, signedAt)
         : webhookOf(options, n, status, key, signedAt);
-      prepared.push(...Array.from({ length: options.times }, () => one));
+      prepared.push(...Array.from({ length: options.times }, () => delivery));
     }
   }
   return prepared;
@@ -220,6 +220,6 @@ function amountOf(text: string): string {
 
 /** Changes one character in the middle. The result is still base64, of the same length. */
 function flipCharacter(signature: string): string {
-  const at = Math.floor(signature.length / 2);
-  return signature.slice(0, at) + (signature[at] === "A" ? "B" : "A") + signature.slice(at + 1);
+  const index = Math.floor(signature.length / 2);
+  return signature.slice(0, index) + (signature[index] === "A" ? "B" : "A") + signature.slice(index + 1);
 }

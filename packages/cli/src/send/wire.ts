@@ -14,8 +14,10 @@ export function fieldsOnTheWire(fields: CallbackFields, names: ServiceNames | un
     // A callback that lacked what is always sent could be read in another way.
     return sent === "absent" ? [] : [[name, value ?? (sent === "always" ? "none" : null)] as const];
   });
-  const added = Object.keys(extra).map((name) => [name, EXTRA_FIELD_VALUES[name] ?? "sandbox"] as const);
-  return Object.fromEntries([...renamed, ...added]);
+  const extraFields = Object.keys(extra).map(
+    (name) => [name, EXTRA_FIELD_VALUES[name] ?? "sandbox"] as const,
+  );
+  return Object.fromEntries([...renamed, ...extraFields]);
 }
 
 /** The name of a field on the wire. */

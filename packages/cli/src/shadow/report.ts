@@ -214,10 +214,10 @@ function isForAWhile({ status }: DeliveryLine): boolean {
 /** The row of deliveries with the same body, or with the same event that is held. */
 function rowOfBody(bodyLines: readonly DeliveryLine[]): Row {
   if (bodyLines.some(isHeld)) return "held";
-  const wanted = bodyLines.some(({ old }) => old === "accepted" || old === "duplicate");
+  const wasAccepted = bodyLines.some(({ old }) => old === "accepted" || old === "duplicate");
   const code = bodyLines.at(-1)?.code;
   if (bodyLines.every(isForAWhile)) return "not-recorded";
-  if (!wanted) return "refused-by-both";
+  if (!wasAccepted) return "refused-by-both";
   return code?.startsWith("ERR_SIGNATURE_") ? "forged" : "refused-by-payhooks";
 }
 

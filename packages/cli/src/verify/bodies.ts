@@ -14,9 +14,9 @@ const BOM = "\ufeff";
  */
 export function* bodyVariants(body: Buffer): Generator<BodyVariant> {
   const text = body.toString("utf8");
-  const variant = (what: string, changed: string): BodyVariant => ({
+  const variant = (what: string, changedText: string): BodyVariant => ({
     what,
-    bytes: Buffer.from(changed, "utf8"),
+    bytes: Buffer.from(changedText, "utf8"),
   });
   yield variant("with a line end (\\n) after it, which is missing here", `${text}\n`);
   yield variant("with a line end (\\r\\n) after it, which is missing here", `${text}\r\n`);
@@ -55,8 +55,8 @@ export function* bodyVariants(body: Buffer): Generator<BodyVariant> {
 /** A parser drops the fraction of 125000.0. This puts it back, with one or two digits, into all numbers at once. */
 function* restoreFractions(text: string): Generator<BodyVariant> {
   for (const fraction of [".0", ".00"]) {
-    const changed = text.replace(/(?<=[:[,]\s*)-?\d+(?=\s*[,}\]])/g, (digits) => digits + fraction);
+    const changedText = text.replace(/(?<=[:[,]\s*)-?\d+(?=\s*[,}\]])/g, (digits) => digits + fraction);
     const what = `before its numbers were parsed and serialised again: 125000${fraction} became 125000`;
-    if (changed !== text) yield { what, bytes: Buffer.from(changed, "utf8") };
+    if (changedText !== text) yield { what, bytes: Buffer.from(changedText, "utf8") };
   }
 }

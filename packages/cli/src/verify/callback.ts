@@ -229,8 +229,8 @@ function notesOfReading(
 ): string[] {
   const { fields, extra } = names.callback;
   const differing = CALLBACK_FIELDS.filter((name) => {
-    const given = name === "status" ? (event.wireStatus ?? event.status) : event[name];
-    return fields[name].sent !== "absent" && texts.get(fields[name].name) !== given;
+    const value = name === "status" ? (event.wireStatus ?? event.status) : event[name];
+    return fields[name].sent !== "absent" && texts.get(fields[name].name) !== value;
   });
   const declared = Object.keys(extra).filter((name) => texts.has(name) && !(name in event.extra));
   const leftOut = [...differing.filter((name) => event[name] === undefined), ...declared];

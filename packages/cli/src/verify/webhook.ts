@@ -100,8 +100,8 @@ function causesOf(
   const candidates = secrets.flatMap((secret) => [...secretVariants(secret)]);
   for (const { cause, key } of candidates) {
     if (fits(key, body)) {
-      const found = cause === null ? [] : [cause];
-      return [...knownCauses.map((one) => ({ ...one, certain: true })), ...found];
+      const candidateCauses = cause === null ? [] : [cause];
+      return [...knownCauses.map((knownCause) => ({ ...knownCause, certain: true })), ...candidateCauses];
     }
   }
   for (const { cause, key } of candidates) {

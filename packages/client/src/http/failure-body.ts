@@ -68,6 +68,6 @@ function fieldsOf(objects: readonly JsonObject[]): Readonly<Record<string, strin
   return undefined;
 }
 
-function entryOf(one: JsonValue): readonly [name: JsonValue | undefined, value: JsonValue | undefined] {
-  return isObject(one) ? [one.field, one.issue ?? one.message] : [undefined, undefined];
+function entryOf(item: JsonValue): readonly [name: JsonValue | undefined, value: JsonValue | undefined] {
+  return isObject(item) ? [item.field, item.issue ?? item.message] : [undefined, undefined];
 }

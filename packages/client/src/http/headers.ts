@@ -52,8 +52,8 @@ export function callHeaders(headers: unknown): {
     }
     if (checked.has(lower)) throw invalidHeaderError(field, "is given twice", "Give each header once.");
     if (typeof value !== "string" || value === "") {
-      const what = value === "" ? "empty" : kindOf(value);
-      throw invalidHeaderError(field, `is ${what}`, "Pass its value, or leave the header out.");
+      const description = value === "" ? "empty" : kindOf(value);
+      throw invalidHeaderError(field, `is ${description}`, "Pass its value, or leave the header out.");
     }
     if (!VALUE_PATTERN.test(value)) {
       throw invalidHeaderError(
@@ -68,6 +68,6 @@ export function callHeaders(headers: unknown): {
   return { headers: Object.fromEntries(checked), secrets };
 }
 
-function invalidHeaderError(field: string, what: string, fix: string): ClientError {
-  return new ClientError("ERR_HEADER_INVALID", `${field} ${what}.`, { fix, field });
+function invalidHeaderError(field: string, problem: string, fix: string): ClientError {
+  return new ClientError("ERR_HEADER_INVALID", `${field} ${problem}.`, { fix, field });
 }

@@ -128,7 +128,7 @@ const HTML_ENTITIES: Readonly<Record<string, string>> = {
  */
 function spellingsPattern(text: string, alternatives: Readonly<Record<string, string>> = {}): string {
   return Array.from(text, (character) => {
-    const units = Array.from({ length: character.length }, (_, at) => character.charCodeAt(at));
+    const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index));
     const point = character.codePointAt(0) ?? 0;
     const forms = [
       literal(character),

@@ -176,13 +176,13 @@ const FAILURES: Readonly<
 };
 
 function callFailedError(
-  what: string,
+  callName: string,
   why: keyof typeof FAILURES,
   cause: unknown,
   httpStatus?: number,
 ): ClientError {
   const { code, text, fix } = FAILURES[why];
-  return new ClientError(code, `${what}: ${text}.`, { fix, cause, httpStatus });
+  return new ClientError(code, `${callName}: ${text}.`, { fix, cause, httpStatus });
 }
 
 /** The meaning of an error status (specification, Errors). The specification does not show the bodies of errors. */

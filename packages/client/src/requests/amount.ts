@@ -39,6 +39,6 @@ function suggestionFor(amount: string): string {
   return 'Write digits, a point and two decimals, without a sign, spaces or separators, such as "10.50".';
 }
 
-function invalidAmountError(what: string, fix: string): ClientError {
-  return new ClientError("ERR_AMOUNT_INVALID", what, { fix, field: "amount" });
+function invalidAmountError(problem: string, fix: string): ClientError {
+  return new ClientError("ERR_AMOUNT_INVALID", problem, { fix, field: "amount" });
 }

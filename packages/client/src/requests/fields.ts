@@ -29,8 +29,8 @@ const PHONE_NUMBER_PATTERN = /^[1-9][0-9]{0,2} ?[0-9]+$/;
  * is personal data.
  */
 export function phoneNumberText(phone: unknown): string {
-  const phoneNumberError = (what: string, fix: string): ClientError =>
-    new ClientError("ERR_PHONE_NUMBER_INVALID", what, { fix, field: "phone_number" });
+  const phoneNumberError = (problem: string, fix: string): ClientError =>
+    new ClientError("ERR_PHONE_NUMBER_INVALID", problem, { fix, field: "phone_number" });
   if (typeof phone !== "string")
     throw phoneNumberError(`phone_number is ${kindOf(phone)}.`, "Pass it as a string.");
   if (phone.startsWith("+")) throw phoneNumberError('phone_number begins with "+".', 'Leave the "+" off.');
@@ -56,8 +56,8 @@ export function callbackUrlText(
   { allowHttpLoopback }: Pick<RequestRules, "allowHttpLoopback">,
   field = "callback_url",
 ): string {
-  const callbackUrlError = (what: string, fix: string): ClientError =>
-    new ClientError("ERR_CALLBACK_URL_INVALID", what, { fix, field });
+  const callbackUrlError = (problem: string, fix: string): ClientError =>
+    new ClientError("ERR_CALLBACK_URL_INVALID", problem, { fix, field });
   const parsed = parseSecureUrl(url, allowHttpLoopback);
   if (typeof parsed === "string") {
     throw callbackUrlError(
@@ -84,8 +84,8 @@ export function redirectsText(
   names: readonly string[],
   { required }: { readonly required: boolean },
 ): string {
-  const redirectsError = (what: string, fix: string): ClientError =>
-    new ClientError("ERR_REDIRECTS_INVALID", what, { fix, field: "redirects" });
+  const redirectsError = (problem: string, fix: string): ClientError =>
+    new ClientError("ERR_REDIRECTS_INVALID", problem, { fix, field: "redirects" });
   if (!isObject(redirects)) {
     throw redirectsError(
       `redirects is ${redirects === undefined ? "missing" : "not an object"}.`,
@@ -111,9 +111,9 @@ export function redirectsText(
       );
     }
   }
-  const missing = names.find((name) => !givenRedirects.some(([other]) => other === name));
-  if (required && missing !== undefined) {
-    throw redirectsError(`redirects.${missing} is missing.`, `Pass both ${names.join(" and ")}.`);
+  const missingName = names.find((name) => !givenRedirects.some(([other]) => other === name));
+  if (required && missingName !== undefined) {
+    throw redirectsError(`redirects.${missingName} is missing.`, `Pass both ${names.join(" and ")}.`);
   }
   return JSON.stringify(Object.fromEntries(givenRedirects));
 }

@@ -61,6 +61,6 @@ function describe(value: unknown): string {
   return typeof value === "string" ? JSON.stringify(value.slice(0, 40)) : kindOf(value);
 }
 
-function invalidMediumError(what: string, fix: string, field: string): ClientError {
-  return new ClientError("ERR_MEDIUM_INVALID", what, { fix, field });
+function invalidMediumError(problem: string, fix: string, field: string): ClientError {
+  return new ClientError("ERR_MEDIUM_INVALID", problem, { fix, field });
 }

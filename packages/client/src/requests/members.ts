@@ -41,8 +41,8 @@ function extraMembers(
   members: Readonly<Record<string, Member>>,
 ): readonly (readonly [string, string | undefined])[] {
   if (extra === undefined || extra === null) return [];
-  const extraError = (what: string, fix: string, cause?: unknown): ClientError =>
-    new ClientError("ERR_FIELD_INVALID", what, { fix, field: "extra", cause });
+  const extraError = (problem: string, fix: string, cause?: unknown): ClientError =>
+    new ClientError("ERR_FIELD_INVALID", problem, { fix, field: "extra", cause });
   if (!isObject(extra)) throw extraError("extra is not an object.", "Pass an object of undocumented fields.");
   return Object.entries(extra).map(([name, value]) => {
     if (Object.hasOwn(members, name)) {

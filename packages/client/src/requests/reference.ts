@@ -43,8 +43,8 @@ export function checkPathText(
   field: string,
   code: Extract<ClientErrorCode, "ERR_REFERENCE_INVALID" | "ERR_FIELD_INVALID">,
 ): string {
-  const invalidTextError = (what: string, fix: string): ClientError =>
-    new ClientError(code, what, { fix, field });
+  const invalidTextError = (problem: string, fix: string): ClientError =>
+    new ClientError(code, problem, { fix, field });
   if (value === undefined || value === null || value === "") {
     throw new ClientError("ERR_FIELD_MISSING", `${field} is missing or empty.`, {
       fix: `Pass the ${field}.`,
@@ -69,6 +69,6 @@ export function checkPathText(
   return value;
 }
 
-function invalidReferenceError(what: string, fix: string): ClientError {
-  return new ClientError("ERR_REFERENCE_INVALID", what, { fix, field: "reference" });
+function invalidReferenceError(problem: string, fix: string): ClientError {
+  return new ClientError("ERR_REFERENCE_INVALID", problem, { fix, field: "reference" });
 }

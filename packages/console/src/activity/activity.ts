@@ -88,8 +88,8 @@ export class Activity {
     return Array.from({ length: Math.min(count, MINUTES_PER_DAY) }, (_, i) => {
       const minute = last - Math.min(count, MINUTES_PER_DAY) + 1 + i;
       const at = minute * MINUTE_MS;
-      const known = this.#minutes[minute % MINUTES_PER_DAY];
-      return known?.at === at ? { ...known } : { at, ...ZERO_COUNTS };
+      const minuteCounts = this.#minutes[minute % MINUTES_PER_DAY];
+      return minuteCounts?.at === at ? { ...minuteCounts } : { at, ...ZERO_COUNTS };
     });
   }
 
@@ -108,8 +108,8 @@ export class Activity {
     const minute = Math.floor(time / MINUTE_MS);
     const at = minute * MINUTE_MS;
     const index = minute % MINUTES_PER_DAY;
-    const known = this.#minutes[index];
-    if (known?.at === at) return known;
+    const minuteCounts = this.#minutes[index];
+    if (minuteCounts?.at === at) return minuteCounts;
     const fresh = { at, ...ZERO_COUNTS };
     this.#minutes[index] = fresh;
     return fresh;

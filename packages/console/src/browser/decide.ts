@@ -81,8 +81,8 @@ export function listenToButtons(): void {
     const button = target instanceof Element ? target.closest<HTMLElement>("[data-decide]") : null;
     const kind = button?.dataset.decide;
     if (!isDecisionKind(kind)) return;
-    const named = button?.dataset.events?.split(" ").filter(Boolean) ?? [];
-    if (named.length > 0) open(kind, { eventIds: named });
+    const eventIds = button?.dataset.events?.split(" ").filter(Boolean) ?? [];
+    if (eventIds.length > 0) open(kind, { eventIds });
     else open(kind, wantsAll() ? { query: location.search } : { eventIds: selectedEventIds() });
   });
   form.addEventListener("change", ({ target }) => {
@@ -181,10 +181,10 @@ function replayOptionsFor(
   names: ReadonlySet<string>,
   repeatEffects: boolean,
 ): object {
-  const named = handlers.filter((name) => names.has(name));
-  return named.length === 0 || (!repeatEffects && named.length === handlers.length)
+  const chosenHandlers = handlers.filter((name) => names.has(name));
+  return chosenHandlers.length === 0 || (!repeatEffects && chosenHandlers.length === handlers.length)
     ? {}
-    : { handlers: named, repeatEffects };
+    : { handlers: chosenHandlers, repeatEffects };
 }
 
 function countChosen(decision: OpenDecision): void {

@@ -92,10 +92,10 @@ function showProblem(text: string | null | undefined): void {
 
 /** Tells users of screen readers when the number of held events changes. */
 function sayWhenHeldChanges(): void {
-  const held = () => document.querySelector("#tile-held .number")?.textContent;
-  let before = held();
+  const heldText = () => document.querySelector("#tile-held .number")?.textContent;
+  let before = heldText();
   new MutationObserver(() => {
-    const now = held();
+    const now = heldText();
     if (before !== undefined && now !== before) announcement.textContent = `${now} held`;
     before = now;
   }).observe(requireElement("counts", HTMLElement), { childList: true });

@@ -33,10 +33,10 @@ export function listenToBoxes(): void {
   document.addEventListener("change", ({ target: box }) => {
     if (!(box instanceof HTMLInputElement)) return;
     if (box.dataset.select) {
-      for (const one of boxes("input.pick, #select-page")) one.checked = box.checked;
+      for (const checkbox of boxes("input.pick, #select-page")) checkbox.checked = box.checked;
       if (!box.checked) for (const all of boxes("#select-all")) all.checked = false;
     } else if (!box.matches("input.pick")) return;
-    else if (!box.checked) for (const one of boxes("[data-select]")) one.checked = false;
+    else if (!box.checked) for (const checkbox of boxes("[data-select]")) checkbox.checked = false;
     countSelected();
   });
   countSelected();

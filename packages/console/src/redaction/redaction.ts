@@ -122,9 +122,9 @@ function redactContents(
   { values, isThere }: RedactedValues,
 ): ShownContents {
   const clean = cleaner(names, values);
-  const shown = { fields: contents.fields.slice(0, MAX_FIELDS), signed: contents.signed };
-  if (names.length === 0) return shown;
-  const hidden = hideFields(shown, names, REDACTION_MARK);
+  const shownContents = { fields: contents.fields.slice(0, MAX_FIELDS), signed: contents.signed };
+  if (names.length === 0) return shownContents;
+  const hidden = hideFields(shownContents, names, REDACTION_MARK);
   const fields = hidden.fields.map((field) => ({
     name: clean(field.name),
     value: hasNamed(field, names) ? REDACTION_MARK : field.value === null ? null : clean(field.value),
@@ -141,7 +141,8 @@ function redactContents(
   // A webhook is one piece, in which a value may be escaped as in JSON within JSON.
   const isOnePiece = pieces.length > 0 && pieces.every(({ name }) => name === null);
   const isChanged = fields.some(
-    ({ name, value }, at) => name !== contents.fields[at]?.name || value !== contents.fields[at]?.value,
+    ({ name, value }, index) =>
+      name !== contents.fields[index]?.name || value !== contents.fields[index]?.value,
   );
   const mayHaveValues = isThere || isChanged || contents.fields.length > MAX_FIELDS;
   return {
@@ -170,9 +171,9 @@ function redactValues(text: string, values: readonly string[]): string {
   let rest = text;
   for (const value of values) {
     const spellings = new Set([value, JSON.stringify(value).slice(1, -1), addressSpelling(value)]);
-    for (const one of spellings) {
-      if (one.length <= rest.length)
-        rest = rest.replace(new RegExp(escapeForPattern(one), "giu"), REDACTION_MARK);
+    for (const spelling of spellings) {
+      if (spelling.length <= rest.length)
+        rest = rest.replace(new RegExp(escapeForPattern(spelling), "giu"), REDACTION_MARK);
     }
     rest = redactCutOff(rest, value);
   }

@@ -88,6 +88,6 @@ function jsonIn(text: string): ParsedJson | null {
  * Numbers of a signed text that are written in another way than the found ones: as 10.50, or with more digits than a
  * number keeps.
  */
-function otherSpellings(text: string, found: ReadonlySet<string>): readonly string[] {
-  return (text.match(/-?\d[\d.eE+-]*/g) ?? []).filter((number) => found.has(String(Number(number))));
+function otherSpellings(text: string, numbers: ReadonlySet<string>): readonly string[] {
+  return (text.match(/-?\d[\d.eE+-]*/g) ?? []).filter((number) => numbers.has(String(Number(number))));
 }

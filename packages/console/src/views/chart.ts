@@ -90,7 +90,7 @@ function barsOf(minutes: readonly Minute[], perBar: number): readonly Minute[] {
 }
 
 function sumOf(minutes: readonly MinuteCounts[]): MinuteCounts {
-  const sum = (key: keyof MinuteCounts): number => minutes.reduce((total, one) => total + one[key], 0);
+  const sum = (key: keyof MinuteCounts): number => minutes.reduce((total, minute) => total + minute[key], 0);
   return {
     deliveries: sum("deliveries"),
     finished: sum("finished"),

@@ -31,8 +31,8 @@ export function reasonLinks(counts: EventCounts | null, query: ConsoleQuery): Ht
     (entry): entry is [HeldReason, number] => isReason(entry[0]) && entry[1] > 0,
   );
   if (query.state !== "held" || reasons.length === 0) return html``;
-  const link = (reason: HeldReason | null, label: string, held: number) =>
-    html`<li><a href="${addressOf(query, { ...WHOLE_LIST_QUERY, reason })}" ${query.reason === reason && html`aria-current="true"`}>${label} <span class="count">${count(held)}</span></a></li>`;
+  const link = (reason: HeldReason | null, label: string, heldCount: number) =>
+    html`<li><a href="${addressOf(query, { ...WHOLE_LIST_QUERY, reason })}" ${query.reason === reason && html`aria-current="true"`}>${label} <span class="count">${count(heldCount)}</span></a></li>`;
   return html`<ul class="chips" aria-label="Held by reason">${link(null, "all", counts.held)}${reasons.map(([reason, held]) => link(reason, reason, held))}</ul>`;
 }
 

@@ -12,9 +12,9 @@ export function isCertain({ event }: Pick<StoredEvent, "event">): boolean {
 }
 
 /** The name of an event in lists and titles: its reference, its id, or a part of its hash. */
-export function nameOf(named: NamedEvent, redaction: Redaction): string {
-  const reference = redaction.redactLabel("referenceId", named.referenceId);
+export function nameOf(event: NamedEvent, redaction: Redaction): string {
+  const reference = redaction.redactLabel("referenceId", event.referenceId);
   if (reference !== null) return reference;
-  if (!isCertain(named)) return `Unnamed (${named.id.slice(0, 8)})`;
-  return redaction.redactLabel("id", named.id);
+  if (!isCertain(event)) return `Unnamed (${event.id.slice(0, 8)})`;
+  return redaction.redactLabel("id", event.id);
 }

@@ -73,8 +73,8 @@ export function statePill({ state, reason }: Pick<StoredEvent, "state" | "reason
 
 /** The form that searches and filters. Without scripts, it loads the page again. */
 export function filterForm(query: ConsoleQuery, flows: readonly string[]): Html {
-  const choice = (value: string, selected: boolean, label = value) =>
-    html`<option value="${value}" ${selected && html`selected`}>${label}</option>`;
+  const choice = (value: string, isSelected: boolean, label = value) =>
+    html`<option value="${value}" ${isSelected && html`selected`}>${label}</option>`;
   const words = (name: "name" | "tenant" | "handler", label: string) =>
     html`<label>${label}<input name="${name}" value="${query[name]}" placeholder="any" autocomplete="off" spellcheck="false" maxlength="256"></label>`;
   const amount = (name: "min" | "max", label: string) =>

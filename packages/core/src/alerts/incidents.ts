@@ -125,16 +125,18 @@ export class Incidents {
 
   /** True if an observation is stored here already, and need not be written again. */
   hasObservation({ incident, kind, level }: IncidentObservation, now: number): boolean {
-    const stored = this.#incidents.get(incident);
+    const knownState = this.#incidents.get(incident);
     return (
-      stored !== undefined && stored.level >= level && stored.until >= now + OBSERVATION_TTL_MS[kind] / 2
+      knownState !== undefined &&
+      knownState.level >= level &&
+      knownState.until >= now + OBSERVATION_TTL_MS[kind] / 2
     );
   }
 
   observe({ incident, kind, summary, level, isOnce }: IncidentObservation, now: number): void {
-    const existing = this.#incidents.get(incident);
-    if (existing === undefined && !this.#makeRoom(isOnce)) return;
-    const state = existing ?? { kind, since: now, isOnce, summary, level, until: 0, sent: {} };
+    const knownState = this.#incidents.get(incident);
+    if (knownState === undefined && !this.#makeRoom(isOnce)) return;
+    const state = knownState ?? { kind, since: now, isOnce, summary, level, until: 0, sent: {} };
     state.summary = summary.slice(0, MAX_SUMMARY_CHARS);
     state.level = level;
     state.until = Math.max(state.until, now + OBSERVATION_TTL_MS[kind]);
@@ -151,15 +153,15 @@ export class Incidents {
   /** Takes over, as far as there is room, the incidents that a process has reported while it could not write. */
   merge(reported: Incidents): void {
     for (const [incident, state] of reported.#incidents) {
-      const existing = this.#incidents.get(incident);
-      if (existing === undefined) {
+      const knownState = this.#incidents.get(incident);
+      if (knownState === undefined) {
         if (this.#makeRoom(state.isOnce)) this.#incidents.set(incident, state);
         continue;
       }
-      existing.until = Math.max(existing.until, state.until);
+      knownState.until = Math.max(knownState.until, state.until);
       for (const [channel, sent] of Object.entries(state.sent)) {
-        const before = existing.sent[channel];
-        if (before === undefined || before.count < sent.count) existing.sent[channel] = sent;
+        const before = knownState.sent[channel];
+        if (before === undefined || before.count < sent.count) knownState.sent[channel] = sent;
       }
     }
   }
@@ -200,9 +202,9 @@ export class Incidents {
 /** A time that another process has written never delays a message for longer than a time that is written now. */
 function checkTimes(state: Incident, now: number): void {
   state.until = Math.min(state.until, now + OBSERVATION_TTL_MS[state.kind]);
-  for (const sent of Object.values(state.sent)) {
-    sent.nextAt = Math.min(sent.nextAt, now + MAX_RETRY_DELAY_MS);
-    if (sent.at !== null) sent.at = Math.min(sent.at, now);
+  for (const channelState of Object.values(state.sent)) {
+    channelState.nextAt = Math.min(channelState.nextAt, now + MAX_RETRY_DELAY_MS);
+    if (channelState.at !== null) channelState.at = Math.min(channelState.at, now);
   }
 }
 

@@ -210,15 +210,15 @@ class Sender implements AlertSender {
     const now = this.#clock.now();
     if (!this.#isInboxReachable) this.#reachabilityChangedAt = now;
     this.#isInboxReachable = true;
-    const stored = Incidents.fromNote(view?.note ?? "", now);
-    if (!this.#hasUnstoredSends) this.#incidents = stored;
+    const storedIncidents = Incidents.fromNote(view?.note ?? "", now);
+    if (!this.#hasUnstoredSends) this.#incidents = storedIncidents;
     const isNewlyReachable = now - this.#reachabilityChangedAt < TAKE_OVER_AFTER_MS;
     // A stall of this process may be part of an outage that another process reports already. So this process waits
     // before it reports the stall.
     const hasNews =
       !isNewlyReachable &&
-      [...this.#ownObservations()].some((observed) => !stored.hasObservation(observed, now));
-    if (!this.#isLeader(stored, now) && !hasNews && !this.#hasUnstoredSends) return true;
+      [...this.#ownObservations()].some((observed) => !storedIncidents.hasObservation(observed, now));
+    if (!this.#isLeader(storedIncidents, now) && !hasNews && !this.#hasUnstoredSends) return true;
     const lease = await this.#receiver.lease(LEASE_NAME, LEASE_LENGTH_MS);
     if (lease === null) return false;
     const incidents = Incidents.fromNote(lease.note, now);

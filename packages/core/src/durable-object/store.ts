@@ -123,13 +123,13 @@ export class DurableObjectStore implements RecordStore {
     const { tables } = this.#openStorage;
     const now = this.now();
     const take = () => hideDue(tables, limit, hideMs, now);
-    const taken = isAnyDue(tables, limit, now) ? this.#storage.transactionSync(take) : [];
+    const takenRows = isAnyDue(tables, limit, now) ? this.#storage.transactionSync(take) : [];
     // `work` ends with this question. If an alarm has called that, the alarm is over, perhaps before its time by this
     // clock. And a failed alarm has set the time of the next alarm. If nothing waits, none is set.
     const isCountOnly = limit.usual + limit.patient === 0;
     if (isCountOnly && this.#alarmAt !== null) this.#alarmAt = undefined;
     this.#setAlarm();
-    return dueRecordsOf(tables, taken, now);
+    return dueRecordsOf(tables, takenRows, now);
   }
 
   #setAlarm(): void {

@@ -76,6 +76,6 @@ export function usedAfterEndError(): PayhooksError {
 }
 
 /** The table of effects cannot be used. */
-export function effectsUnsuitableError(what: string, fix: string, cause?: unknown): PayhooksError {
-  return new PayhooksError("ERR_EFFECTS_UNSUITABLE", what, { fix, cause });
+export function effectsUnsuitableError(problem: string, fix: string, cause?: unknown): PayhooksError {
+  return new PayhooksError("ERR_EFFECTS_UNSUITABLE", problem, { fix, cause });
 }

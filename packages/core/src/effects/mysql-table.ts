@@ -160,10 +160,10 @@ export class MysqlTable {
   async #makeTable(query: MysqlQuery, shouldCreate: boolean): Promise<void> {
     try {
       await query(`SELECT id FROM ${this.name} WHERE FALSE`);
-    } catch (missing) {
-      if (errnoOf(missing) !== 1146) throw missing;
+    } catch (error) {
+      if (errnoOf(error) !== 1146) throw error;
       if (!shouldCreate)
-        throw effectsUnsuitableError(`The table ${this.name} is missing.`, this.#howToMake(), missing);
+        throw effectsUnsuitableError(`The table ${this.name} is missing.`, this.#howToMake(), error);
       for (const statement of mysqlEffectsSql(this.name)) await query(statement);
     }
   }
@@ -171,8 +171,8 @@ export class MysqlTable {
   #explainSetupError(cause: unknown): PayhooksError | unknown {
     const errno = errnoOf(cause);
     if (errno === null) return cause;
-    const setupError = (what: string, fix: string): PayhooksError =>
-      effectsUnsuitableError(`${what} (${describeError(cause)}).`, fix, cause);
+    const setupError = (problem: string, fix: string): PayhooksError =>
+      effectsUnsuitableError(`${problem} (${describeError(cause)}).`, fix, cause);
     if (errno === 1045 || errno === 1698) {
       return setupError(
         "MySQL refused the user or the password of the pool that effects were given",
@@ -197,9 +197,9 @@ export class MysqlTable {
         "It may be a reserved word of SQL. Choose another with the option table.",
       );
     }
-    const what = isTableMissing(cause) ? "lacks a column, or is missing" : "is not as effects need it";
+    const flaw = isTableMissing(cause) ? "lacks a column, or is missing" : "is not as effects need it";
     return setupError(
-      `The table ${this.name} ${what}`,
+      `The table ${this.name} ${flaw}`,
       `Another program may have a table of this name, or the table may have a trigger or a further column. Choose another name with the option table. ${this.#howToMake()}`,
     );
   }

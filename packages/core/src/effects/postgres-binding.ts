@@ -34,8 +34,8 @@ export function effectsThrough<Tx extends Queries, Queries>(
   const client: OwnClient<Tx> = {
     transaction,
     insert: (tx, id, as) => table.insert(queryOn(tx), id, as),
-    finish: (tx, id, stored) => table.finish(queryOn(tx), id, stored),
-    hasEnded: (tx, id, stored) => table.hasEnded(queryOn(tx), id, stored),
+    finish: (tx, id, insertedEffect) => table.finish(queryOn(tx), id, insertedEffect),
+    hasEnded: (tx, id, insertedEffect) => table.hasEnded(queryOn(tx), id, insertedEffect),
     isRepeatable: isPostgresRepeatable,
     isUnavailable: isPostgresUnavailable,
     ...(refused === undefined ? {} : { refused }),

@@ -26,7 +26,7 @@ function codesOfAdapter(cause: unknown): readonly string[] {
     propertyOf(cause, "originalCode"),
     propertyOf(cause, "code"),
     typeof kind === "string" ? CODE_BY_KIND[kind] : undefined,
-  ].filter((one) => typeof one === "string");
+  ].filter((state) => typeof state === "string");
 }
 
 /** The kinds of Prisma's adapters that stand for a code. */

@@ -63,8 +63,9 @@ async function tryOut(table: PostgresTable, { transaction }: QueryRunner): Promi
   let hasPassed = false;
   const undo = new Error("the probe of payhooks is rolled back");
   const probe = transaction(async (query) => {
-    const stored = await table.insert(query, id, "begun");
-    if (stored.found !== "nothing" || !(await table.finish(query, id, stored))) throw idNotStoredError(name);
+    const insertedEffect = await table.insert(query, id, "begun");
+    if (insertedEffect.found !== "nothing" || !(await table.finish(query, id, insertedEffect)))
+      throw idNotStoredError(name);
     const [duplicate] = await query(`SELECT 1 AS one FROM ${name} WHERE id = $1::text`, [id.toUpperCase()]);
     if (duplicate !== undefined) {
       throw effectsUnsuitableError(
@@ -91,8 +92,8 @@ function howToMake(name: string): string {
 function explainSetupError(name: string, cause: unknown): PayhooksError | null {
   const codes = codesOf(cause);
   const has = (pattern: RegExp): boolean => codes.some((code) => pattern.test(code));
-  const setupError = (what: string, fix: string): PayhooksError =>
-    effectsUnsuitableError(`${what} (${describeError(cause)}).`, fix, cause);
+  const setupError = (problem: string, fix: string): PayhooksError =>
+    effectsUnsuitableError(`${problem} (${describeError(cause)}).`, fix, cause);
   if (has(/^(?:28P01|P1000)$/)) {
     return setupError(
       "PostgreSQL refused the password of the role that effects connect with",

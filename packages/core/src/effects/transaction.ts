@@ -40,13 +40,13 @@ export interface EffectsClient<Tx> {
    * The last statement before the commit: makes the id `done`. False if this is no longer the transaction that stored
    * the id, or if the id is not stored as `begun`. False, or a rejection, rolls back.
    */
-  finish(tx: Tx, id: string, stored: InsertedEffect): Promise<boolean>;
+  finish(tx: Tx, id: string, insertedEffect: InsertedEffect): Promise<boolean>;
   /**
    * Called after a failure, before the rollback. True if code inside has ended the transaction that stored the id. Then
    * something may be committed, and the event is held. Without this function, only a commit is noticed, and only by the
    * next run.
    */
-  hasEnded?(tx: Tx, id: string, stored: InsertedEffect, error: unknown): Promise<boolean>;
+  hasEnded?(tx: Tx, id: string, insertedEffect: InsertedEffect, error: unknown): Promise<boolean>;
   /**
    * True if a transaction that failed with this error should be tried again at once, as after a deadlock or a serialization
    * failure.
@@ -171,12 +171,12 @@ class Attempt<Tx, T> {
     try {
       this.#signal.throwIfAborted();
       this.#hasBegun = true;
-      const stored = await Promise.race([this.#client.insert(tx, this.#id, "begun"), aborted]);
-      if (stored.found === "done") return { ran: false, value: undefined };
-      if (stored.found === "begun") throw transactionEndedError();
-      this.#insertedEffect = stored;
+      const insertedEffect = await Promise.race([this.#client.insert(tx, this.#id, "begun"), aborted]);
+      if (insertedEffect.found === "done") return { ran: false, value: undefined };
+      if (insertedEffect.found === "begun") throw transactionEndedError();
+      this.#insertedEffect = insertedEffect;
       const value = await Promise.race([this.#callFunction(tx), aborted]);
-      await Promise.race([this.#finish(tx, stored), aborted]);
+      await Promise.race([this.#finish(tx, insertedEffect), aborted]);
       return { ran: true, value };
     } catch (error) {
       this.failure ??= error;
@@ -208,11 +208,11 @@ class Attempt<Tx, T> {
     }
   }
 
-  async #finish(tx: Tx, stored: InsertedEffect): Promise<void> {
+  async #finish(tx: Tx, insertedEffect: InsertedEffect): Promise<void> {
     if (this.#isLost) throw transactionAbortedError();
     let isDone: boolean;
     try {
-      isDone = await this.#client.finish(tx, this.#id, stored);
+      isDone = await this.#client.finish(tx, this.#id, insertedEffect);
     } catch (cause) {
       if (isClassifiedAs(this.#client, "isRepeatable", cause)) throw cause;
       throw transactionAbortedError(cause);

@@ -102,7 +102,7 @@ export function connectFlow(
       );
     }
     const hint = delivery.tenant === undefined ? {} : { tenant: delivery.tenant };
-    return verifyWithKeys(keyring, hint, (found) => verifyWith(found, delivery, header, now));
+    return verifyWithKeys(keyring, hint, (resolvedKeys) => verifyWith(resolvedKeys, delivery, header, now));
   }
 
   /**
@@ -145,7 +145,7 @@ export function connectFlow(
     now: number,
     header?: string,
   ): Verification {
-    const stored: StoredDelivery = {
+    const storedDelivery: StoredDelivery = {
       flow: "connect",
       tenant,
       arrivedBy: "webhook",
@@ -154,32 +154,39 @@ export function connectFlow(
       keyId,
       receivedAt: now,
     };
-    const reading = readingOf(stored);
+    const reading = readingOf(storedDelivery);
     if (reading === null)
       return refuse("ERR_BODY_NOT_JSON", "the body is not a JSON object in UTF-8 without BOM");
-    cacheReading(stored, keyring, reading);
+    cacheReading(storedDelivery, keyring, reading);
     return withFreshness(reading, now, windowMs);
   }
 
   /** Null when the body is not a JSON object. */
-  function readingOf(stored: StoredDelivery): ReadDelivery | null {
-    if (isUnwieldy(stored.content, MAX_WEBHOOK_PARTS)) {
+  function readingOf(storedDelivery: StoredDelivery): ReadDelivery | null {
+    if (isUnwieldy(storedDelivery.content, MAX_WEBHOOK_PARTS)) {
       const detail = "the body has more than 8 KiB and 5,000 parts";
-      return readingOutsideTable("malformed", detail, stored.content, null, stored, lifetimes);
+      return readingOutsideTable(
+        "malformed",
+        detail,
+        storedDelivery.content,
+        null,
+        storedDelivery,
+        lifetimes,
+      );
     }
-    const body = parseJsonBody(stored.content);
-    return body === null ? null : read(body, stored);
+    const body = parseJsonBody(storedDelivery.content);
+    return body === null ? null : read(body, storedDelivery);
   }
 
-  function read(body: JsonBody, stored: StoredDelivery): ReadDelivery {
+  function read(body: JsonBody, storedDelivery: StoredDelivery): ReadDelivery {
     const envelope = body.flaw === null ? readEnvelope(body.object) : `the body has ${body.flaw}`;
     if (typeof envelope === "string") {
       return readingOutsideTable(
         "malformed",
         envelope,
-        stored.content,
+        storedDelivery.content,
         parseTimestamp(body.object.occurred_at),
-        stored,
+        storedDelivery,
         lifetimes,
       );
     }
@@ -205,20 +212,27 @@ export function connectFlow(
         referenceId: typeof data.id === "string" ? data.id : null,
         subject: { name: `${data.object}:${data.id}`, at: envelope.occurredAt },
       },
-      stored,
+      storedDelivery,
       lifetimes,
     );
     return new ReadDelivery(
       verified,
-      isListed ? () => toEvent(body.object, data, stored.keyId !== null) : null,
+      isListed ? () => toEvent(body.object, data, storedDelivery.keyId !== null) : null,
     );
   }
 
-  function readStored(stored: StoredDelivery): ReadDelivery {
-    const reading = cachedReading(stored, keyring) ?? readingOf(stored);
+  function readStored(storedDelivery: StoredDelivery): ReadDelivery {
+    const reading = cachedReading(storedDelivery, keyring) ?? readingOf(storedDelivery);
     return (
       reading ??
-      readingOutsideTable("malformed", "the stored body is not JSON", stored.content, null, stored, lifetimes)
+      readingOutsideTable(
+        "malformed",
+        "the stored body is not JSON",
+        storedDelivery.content,
+        null,
+        storedDelivery,
+        lifetimes,
+      )
     );
   }
 

@@ -156,10 +156,10 @@ export function resolverKeyring<Key, Imported>(
     key: string,
     signal: AbortSignal,
   ): Promise<ResolvedKeys<Imported> | null> {
-    const called = new Stopwatch(clock);
+    const sinceCall = new Stopwatch(clock);
     const answer = await resolver(hint, { signal });
     if (answer === null || answer === undefined) {
-      cache.store(key, null, called);
+      cache.store(key, null, sinceCall);
       return null;
     }
     if (typeof answer.tenant !== "string" || answer.tenant === "") {
@@ -168,7 +168,7 @@ export function resolverKeyring<Key, Imported>(
       });
     }
     const resolved = { tenant: answer.tenant, keys: await importKeys(answer.keys) };
-    cache.store(key, resolved, called);
+    cache.store(key, resolved, sinceCall);
     return resolved;
   }
 
@@ -216,7 +216,7 @@ export function resolverKeyring<Key, Imported>(
 interface CachedAnswer<Imported> {
   readonly resolved: ResolvedKeys<Imported> | null;
   /** The time since the call. */
-  readonly called: Stopwatch;
+  readonly sinceCall: Stopwatch;
 }
 
 /** The answers of a resolver, kept for a minute, counted from the call. */
@@ -238,18 +238,18 @@ class ResolverCache<Imported> {
   }
 
   /** Keeps an answer, even a late one, unless a later call has been answered before it. */
-  store(key: string, resolved: ResolvedKeys<Imported> | null, called: Stopwatch): void {
+  store(key: string, resolved: ResolvedKeys<Imported> | null, sinceCall: Stopwatch): void {
     const previous = this.#knownMerchants.peek(key) ?? this.#unknownMerchants.peek(key);
-    if (previous !== undefined && previous.called.elapsedMs < called.elapsedMs) return;
+    if (previous !== undefined && previous.sinceCall.elapsedMs < sinceCall.elapsedMs) return;
     this.#knownMerchants.delete(key);
     this.#unknownMerchants.delete(key);
     this.#lastKnown.delete(key);
     if (resolved !== null) this.#lastKnown.set(key, true);
-    const answer = { resolved, called };
+    const answer = { resolved, sinceCall };
     (resolved === null ? this.#unknownMerchants : this.#knownMerchants).set(key, answer);
   }
 }
 
-function isTooOld({ resolved, called }: CachedAnswer<unknown>): boolean {
-  return called.elapsedMs >= (resolved === null ? UNKNOWN_MERCHANT_TTL_MS : KNOWN_MERCHANT_TTL_MS);
+function isTooOld({ resolved, sinceCall }: CachedAnswer<unknown>): boolean {
+  return sinceCall.elapsedMs >= (resolved === null ? UNKNOWN_MERCHANT_TTL_MS : KNOWN_MERCHANT_TTL_MS);
 }

@@ -37,9 +37,9 @@ export interface PaymentsOptions {
 /** Imports keys. Keys in files are read first. */
 export async function importKeys(
   keys: OneOrMore<PublicKeySource> | undefined,
-  what: string,
+  option: string,
 ): Promise<readonly VerifyingKey[]> {
-  return importPublicKeys(await readFiles(keys, what), what);
+  return importPublicKeys(await readFiles(keys, option), option);
 }
 
 async function readFiles(
@@ -134,9 +134,9 @@ export function rulesOf(
   };
 }
 
-function checkFieldIsSent(field: string, { sent }: FieldName, what: string): void {
+function checkFieldIsSent(field: string, { sent }: FieldName, feature: string): void {
   if (sent !== "absent") return;
-  throw new PayhooksError("ERR_NAMES_INVALID", `${what} needs ${field}, which the names call absent.`, {
+  throw new PayhooksError("ERR_NAMES_INVALID", `${feature} needs ${field}, which the names call absent.`, {
     fix: `Leave one of the two out: without ${field} every callback would be held.`,
   });
 }

@@ -87,7 +87,7 @@ export function paymentsFlow(
     const signature = readSignature(body);
     if (!(signature instanceof Uint8Array)) return signature;
     const hint = keyring.usesResolver ? hintOf(delivery, body) : NO_HINT;
-    return verifyWithKeys(keyring, hint, (found) => verifyWith(found, body, signature, now));
+    return verifyWithKeys(keyring, hint, (resolvedKeys) => verifyWith(resolvedKeys, body, signature, now));
   }
 
   function verifyWith(
@@ -100,7 +100,7 @@ export function paymentsFlow(
     const content = Buffer.from(body.canonical, "utf8");
     const key = findRsaKey(content, signature, resolved.keys);
     if (key === null) return refuse("ERR_SIGNATURE_INVALID", "the signature fits none of the keys");
-    const stored: StoredDelivery = {
+    const storedDelivery: StoredDelivery = {
       flow: "payments",
       tenant: resolved.tenant,
       arrivedBy: "callback",
@@ -110,14 +110,14 @@ export function paymentsFlow(
       receivedAt: now,
       ...(keyring.usesResolver && { merchantId: body.merchantId ?? "" }),
     };
-    const reading = read(body.canonical, stored);
+    const reading = read(body.canonical, storedDelivery);
     if (reading === null) {
       return refuse(
         "ERR_SIGNATURE_INVALID",
         "the merchantId that chose the key is not the one that was signed",
       );
     }
-    cacheReading(stored, rules, reading);
+    cacheReading(storedDelivery, rules, reading);
     return withFreshness(reading, now, windowMs);
   }
 
@@ -125,23 +125,23 @@ export function paymentsFlow(
    * Reads the signed string. Null if the resolver was asked for another merchant than the signed one, and has chosen the keys of
    * another tenant: the event would run a second time, under that tenant.
    */
-  function read(signed: string, stored: StoredDelivery): ReadDelivery | null {
+  function read(signed: string, storedDelivery: StoredDelivery): ReadDelivery | null {
     const judgement = judge(signed);
     if (judgement.kind === "certain") {
       const { texts, leftOut } = judgement;
-      const { merchantId } = stored;
+      const { merchantId } = storedDelivery;
       if (merchantId !== undefined && merchantId !== (texts.get("merchantId") ?? "")) return null;
-      return readingOf(texts, stored, leftOut);
+      return readingOf(texts, storedDelivery, leftOut);
     }
     const { kind, detail, signedTimes, mayName } = judgement;
-    const signedAt = latestTime(signedTimes, stored.receivedAt);
-    return readingOutsideTable(kind, detail, signed, signedAt, stored, lifetimes, mayName);
+    const signedAt = latestTime(signedTimes, storedDelivery.receivedAt);
+    return readingOutsideTable(kind, detail, signed, signedAt, storedDelivery, lifetimes, mayName);
   }
 
   /** Makes a reading of fields that are certain. The event may be unlisted or unexpected. */
   function readingOf(
     texts: CallbackTexts,
-    stored: StoredDelivery,
+    storedDelivery: StoredDelivery,
     leftOut?: readonly string[],
   ): ReadDelivery {
     const text = (name: string): string => texts.get(name) ?? "";
@@ -149,7 +149,7 @@ export function paymentsFlow(
     const fixedFacts: Record<string, string> = { event: name, referenceId: text("referenceId") };
     if (texts.has("merchantId")) fixedFacts.merchantId = text("merchantId");
     // The merchant has asked the service itself, so the address is not checked.
-    const unexpected = stored.arrivedBy === "lookup" ? null : findUnexpected(texts);
+    const unexpected = storedDelivery.arrivedBy === "lookup" ? null : findUnexpected(texts);
     const verified = eventOf(
       {
         id: text("payTxnId"),
@@ -168,10 +168,10 @@ export function paymentsFlow(
           options.oneSuccessPerReference === true && status === "SUCCESS" ? text("referenceId") : null,
         referenceId: texts.get("referenceId") ?? null,
       },
-      stored,
+      storedDelivery,
       lifetimes,
     );
-    const arrivedBy = stored.arrivedBy === "lookup" ? "lookup" : "callback";
+    const arrivedBy = storedDelivery.arrivedBy === "lookup" ? "lookup" : "callback";
     return new ReadDelivery(
       verified,
       isListed ? () => toEvent(texts, status, rules, arrivedBy) : null,
@@ -190,16 +190,19 @@ export function paymentsFlow(
     return null;
   }
 
-  function readStored(stored: StoredDelivery): ReadDelivery {
-    if (stored.arrivedBy === "lookup") {
-      return readingOf(new Map(Object.entries(JSON.parse(decodeUtf8(stored.content)) as object)), stored);
+  function readStored(storedDelivery: StoredDelivery): ReadDelivery {
+    if (storedDelivery.arrivedBy === "lookup") {
+      return readingOf(
+        new Map(Object.entries(JSON.parse(decodeUtf8(storedDelivery.content)) as object)),
+        storedDelivery,
+      );
     }
-    const cached = cachedReading(stored, rules);
+    const cached = cachedReading(storedDelivery, rules);
     if (cached !== undefined) return cached;
-    const reading = read(decodeUtf8(stored.content), stored);
+    const reading = read(decodeUtf8(storedDelivery.content), storedDelivery);
     if (reading !== null) return reading;
     const detail = "its keys were chosen by another merchantId than the one that was signed";
-    return readingOutsideTable("malformed", detail, stored.content, null, stored, lifetimes);
+    return readingOutsideTable("malformed", detail, storedDelivery.content, null, storedDelivery, lifetimes);
   }
 
   return {

@@ -113,15 +113,15 @@ export class PossibleReadings {
   /** The steps that are part of a complete path: for each part, the parts that may follow its value. */
   readonly #steps: readonly (readonly number[])[];
 
-  constructor(signed: string, known: KnownFields) {
+  constructor(signed: string, fields: KnownFields) {
     const starts = partStarts(signed);
     const count = starts.length - 1;
     this.isTooLong = count > MAX_SIGNED_PARTS;
     this.#signed = signed;
     this.#starts = starts;
-    this.#known = known;
+    this.#known = fields;
     this.#names = Array.from({ length: this.isTooLong ? 0 : count }, (_, i) => nameAt(signed, starts, i));
-    this.#ordinals = this.#names.map((name) => (name === null ? -1 : ordinalOf(name, known)));
+    this.#ordinals = this.#names.map((name) => (name === null ? -1 : ordinalOf(name, fields)));
     this.#steps = this.#findSteps();
   }
 
@@ -368,7 +368,8 @@ class FieldValues {
 
 function partStarts(signed: string): number[] {
   const starts = [0];
-  for (let at = signed.indexOf("&"); at >= 0; at = signed.indexOf("&", at + 1)) starts.push(at + 1);
+  for (let index = signed.indexOf("&"); index >= 0; index = signed.indexOf("&", index + 1))
+    starts.push(index + 1);
   starts.push(signed.length + 1);
   return starts;
 }

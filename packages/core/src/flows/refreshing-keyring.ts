@@ -30,8 +30,8 @@ const MIN_REFRESH_PAUSE_MS = 5_000;
 const DEFAULT_REFRESH_MS = 60_000;
 
 /** True for a {@link KeySource}, and not for a key. */
-export function isKeySource<Key>(given: unknown): given is KeySource<Key> {
-  return typeof given === "object" && given !== null && "read" in given && typeof given.read === "function";
+export function isKeySource<Key>(value: unknown): value is KeySource<Key> {
+  return typeof value === "object" && value !== null && "read" in value && typeof value.read === "function";
 }
 
 /** A keyring whose keys are read again: when they are old, and when a signature fits none of them. It has no timer. */

@@ -21,14 +21,14 @@ export function findMissingHandlers(
     untriedHandlers,
     onlyHandlers,
   }: Pick<RunInput, "handlerStates" | "untriedHandlers" | "onlyHandlers">,
-  registered: ReadonlySet<string>,
-  called: ReadonlySet<string>,
+  registeredNames: ReadonlySet<string>,
+  calledNames: ReadonlySet<string>,
 ): MissingHandlers {
-  const unfinished = new Set((onlyHandlers ?? []).filter((name) => !registered.has(name)));
-  for (const name of untriedHandlers) if (!called.has(name) && isHandler(name)) unfinished.add(name);
+  const unfinished = new Set((onlyHandlers ?? []).filter((name) => !registeredNames.has(name)));
+  for (const name of untriedHandlers) if (!calledNames.has(name) && isHandler(name)) unfinished.add(name);
   let givenUp: MissingHandlers["givenUp"] = null;
   for (const [name, { state, reason, error }] of Object.entries(handlerStates)) {
-    if (called.has(name) || !isHandler(name)) continue;
+    if (calledNames.has(name) || !isHandler(name)) continue;
     if (state === "given-up") givenUp ??= { reason: reason ?? "exhausted", error: error ?? "" };
     else if (state !== "done") unfinished.add(name);
   }
@@ -42,12 +42,12 @@ function isHandler(name: string): boolean {
 /** The handlers that an entry still needs before its onHeld handlers are done, except those that this process calls. */
 export function findMissingOnHeld(
   { handlerStates, untriedHandlers }: Pick<RunInput, "handlerStates" | "untriedHandlers">,
-  called: readonly string[],
+  calledNames: readonly string[],
 ): readonly string[] {
   const isFinished = (name: string): boolean =>
     handlerStates[name]?.state === "done" || handlerStates[name]?.state === "given-up";
   const knownNames = new Set([...Object.keys(handlerStates), ...untriedHandlers]);
   return [...knownNames].filter(
-    (name) => name.startsWith(ON_HELD_PREFIX) && !called.includes(name) && !isFinished(name),
+    (name) => name.startsWith(ON_HELD_PREFIX) && !calledNames.includes(name) && !isFinished(name),
   );
 }

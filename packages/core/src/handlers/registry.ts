@@ -81,7 +81,8 @@ export class Registry {
     list.push({
       ...this.#check(list, event, defaultHandlerName(event), options),
       statuses: [...handlerByStatus.keys()],
-      pick: (one) => handlerByStatus.get("status" in one ? one.status : "") ?? null,
+      pick: (handledEvent) =>
+        handlerByStatus.get("status" in handledEvent ? handledEvent.status : "") ?? null,
     });
     this.#handlers.set(event, list);
   }
@@ -177,8 +178,12 @@ export class Registry {
         (statuses ?? [""]).map((status) => `${name} (${`${event} ${status}`.trim()})`),
       ),
     );
-    const held = this.#heldHandlers.map(({ name }) => `${name} (onHeld)`);
-    return [...handlers, ...held, ...[...this.#ignoredEvents].map((event) => `ignore (${event})`)].toSorted();
+    const heldNames = this.#heldHandlers.map(({ name }) => `${name} (onHeld)`);
+    return [
+      ...handlers,
+      ...heldNames,
+      ...[...this.#ignoredEvents].map((event) => `ignore (${event})`),
+    ].toSorted();
   }
 
   get isEmpty(): boolean {

@@ -160,8 +160,8 @@ function makeOnce<Platform>(
   factory: (platform: Platform) => AnyReceiver | Promise<AnyReceiver>,
   platform: Platform,
 ): Promise<AnyReceiver> {
-  const existing = receivers.get(factory);
-  if (existing !== undefined) return existing;
+  const knownReceiver = receivers.get(factory);
+  if (knownReceiver !== undefined) return knownReceiver;
   const making = emptyContext.run(async () => factory(platform));
   receivers.set(factory, making);
   making.catch(() => receivers.delete(factory));

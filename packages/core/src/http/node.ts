@@ -80,18 +80,18 @@ function nodeHeader({ headers, rawHeaders }: IncomingMessage, name: string): str
   const value = headers[name];
   if (name !== "content-type") return Array.isArray(value) ? value.join(", ") : value;
   const contentTypes: (string | undefined)[] = [];
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const headerName = rawHeaders[at];
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const headerName = rawHeaders[index];
     if (headerName?.length === name.length && headerName.toLowerCase() === name)
-      contentTypes.push(rawHeaders[at + 1]);
+      contentTypes.push(rawHeaders[index + 1]);
   }
   return contentTypes.length > 1 ? contentTypes.join(", ") : headers["content-type"];
 }
 
 /** The bytes that a parser kept are the whole body only if their number equals the announced length. */
-function isWhole(kept: Uint8Array, { headers }: IncomingMessage): boolean {
+function isWhole(keptBytes: Uint8Array, { headers }: IncomingMessage): boolean {
   const length = headers["content-length"];
-  return length === undefined || Number(length) === kept.byteLength;
+  return length === undefined || Number(length) === keptBytes.byteLength;
 }
 
 /**

@@ -30,19 +30,19 @@ export function sharedReceiver<Shared extends AnyReceiver>(
 ): SharedReceiver<Shared> {
   globals[ENTRIES_KEY] ??= readerOf(new Map());
   const entries = globals[ENTRIES_KEY]();
-  const existing = entries.get(name);
-  const entry = existing ?? { receiver: null, make };
+  const existingEntry = entries.get(name);
+  const entry = existingEntry ?? { receiver: null, make };
   entries.set(name, entry);
-  if (existing !== undefined && process.env.NODE_ENV !== "production") {
+  if (existingEntry !== undefined && process.env.NODE_ENV !== "production") {
     void entry.receiver?.close().catch(() => {});
     entry.receiver = null;
     entry.make = make;
   }
-  const shared: SharedReceiver<Shared> = () => {
+  const getReceiver: SharedReceiver<Shared> = () => {
     entry.receiver ??= emptyContext.run(() => entry.make());
     return entry.receiver as Shared;
   };
-  return Object.assign(shared, { [SHARED_MARK]: true });
+  return Object.assign(getReceiver, { [SHARED_MARK]: true });
 }
 
 function readerOf(entries: Map<string, SharedEntry>): () => Map<string, SharedEntry> {

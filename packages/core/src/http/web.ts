@@ -55,10 +55,13 @@ export async function answerRequest<Platform>(
 }
 
 /** The bytes that the reader of a body has kept, if they are exactly those that were sent; otherwise null. */
-async function readKeptBytes(kept: RequestFacts["kept"], { headers }: Request): Promise<Uint8Array | null> {
+async function readKeptBytes(
+  keptBody: RequestFacts["kept"],
+  { headers }: Request,
+): Promise<Uint8Array | null> {
   const length = headers.get("content-length");
   try {
-    const [bytes, text] = [await kept?.arrayBuffer, await kept?.text];
+    const [bytes, text] = [await keptBody?.arrayBuffer, await keptBody?.text];
     if (bytes instanceof ArrayBuffer) {
       return length === null || length === String(bytes.byteLength) ? new Uint8Array(bytes) : null;
     }

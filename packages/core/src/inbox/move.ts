@@ -276,9 +276,9 @@ class Mover {
       await this.#swap(this.#from, remaining, attempt, (moving) => this.#emptyingOf(moving));
       const foundRecords = await this.#from.read(remaining.map(({ key }) => key));
       const changedRecords = remaining.filter(
-        ({ version }, at) => (foundRecords[at]?.version ?? version) !== version,
+        ({ version }, index) => (foundRecords[index]?.version ?? version) !== version,
       );
-      for (const moving of remaining.filter((_, at) => (foundRecords[at] ?? null) === null)) {
+      for (const moving of remaining.filter((_, index) => (foundRecords[index] ?? null) === null)) {
         this.#counts.count(moving, false);
       }
       if (changedRecords.length > 0) {
@@ -287,7 +287,7 @@ class Mover {
           `it has changed an event during the move${isUndone ? "" : ", and a receiver of the new inbox has it too"}`,
         );
       }
-      remaining = remaining.filter((_, at) => (foundRecords[at] ?? null) !== null);
+      remaining = remaining.filter((_, index) => (foundRecords[index] ?? null) !== null);
     }
   }
 

@@ -53,8 +53,8 @@ export async function takeLease(
 ): Promise<NamedLease | null> {
   checkLength(lengthMs);
   const nameOfText = textName(name);
-  const note = await texts.change<string | null>(nameOfText, (stored, now) => {
-    const storedLease = decodeLease(stored);
+  const note = await texts.change<string | null>(nameOfText, (storedText, now) => {
+    const storedLease = decodeLease(storedText);
     const lease = correctLease(storedLease, now);
     if (lease.token !== token && isTaken(lease, now)) {
       // A time that was corrected is written, so that the lease ends although nobody renews it.
@@ -68,8 +68,8 @@ export async function takeLease(
   if (note === null) return null;
   async function write(note: string, lastsMs: number): Promise<boolean> {
     checkNote(note);
-    return texts.change<boolean>(nameOfText, (stored, now) => {
-      const lease = decodeLease(stored);
+    return texts.change<boolean>(nameOfText, (storedText, now) => {
+      const lease = decodeLease(storedText);
       if (lease.token !== token) return { answer: lastsMs === 0 && lease.token === `${token}.`, text: null };
       // A lease that has ended gets another token, so that its last holder cannot write under it again.
       const next = lastsMs === 0 ? `${token}.` : token;
@@ -84,9 +84,9 @@ export async function takeLease(
 
 /** Reads a lease from the store; null if nobody has ever taken it. */
 export async function viewLease(texts: SharedTexts, name: string): Promise<LeaseView | null> {
-  return texts.change<LeaseView | null>(textName(name), (stored, now) => {
-    const lease = correctLease(decodeLease(stored), now);
-    const view = stored === null ? null : { note: lease.note, isTaken: isTaken(lease, now) };
+  return texts.change<LeaseView | null>(textName(name), (storedText, now) => {
+    const lease = correctLease(decodeLease(storedText), now);
+    const view = storedText === null ? null : { note: lease.note, isTaken: isTaken(lease, now) };
     return { answer: view, text: null };
   });
 }

@@ -32,7 +32,7 @@ export class DueTimes {
   /** Takes records that are due, the longest waiting of each lane first, and hides them for a while. */
   take(limit: Lanes, hideMs: number, now: number): readonly OpenRecord[] {
     this.#moveDue(now);
-    const taken: OpenRecord[] = [];
+    const takenRecords: OpenRecord[] = [];
     for (const lane of LANES) {
       for (let free = limit[lane]; free > 0; free--) {
         const entry = this.#due[lane].peek();
@@ -41,10 +41,10 @@ export class DueTimes {
         entry.availableAt = now + hideMs;
         entry.availableInMs = hideMs;
         this.#moveTo(entry, this.#later);
-        taken.push(entry);
+        takenRecords.push(entry);
       }
     }
-    return taken;
+    return takenRecords;
   }
 
   /** How many records are due and not hidden. */

@@ -113,8 +113,8 @@ export class FinishedRecords {
   }
 
   #shareFor(tenant: string): TenantShare {
-    const existing = this.#shares.get(tenant);
-    if (existing !== undefined) return existing;
+    const knownShare = this.#shares.get(tenant);
+    if (knownShare !== undefined) return knownShare;
     // With a size of 1 each, nothing is allocated before it is needed.
     const cache = new LRUCache<string, string>({ maxSize: this.#maxRecords, sizeCalculation: () => 1 });
     const share = { cache, aheadCount: 0, forgottenBefore: Number.NEGATIVE_INFINITY, position: 0 };

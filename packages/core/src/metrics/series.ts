@@ -60,8 +60,8 @@ export class SeriesSink implements MetricSink {
 
 function samplesOf({ labels, count, sum, buckets }: HistogramSeries): readonly MetricLine[] {
   let cumulativeCount = 0;
-  const bounded = BUCKET_BOUNDS.map((bound, at): MetricLine => {
-    cumulativeCount += buckets[at] ?? 0;
+  const bounded = BUCKET_BOUNDS.map((bound, index): MetricLine => {
+    cumulativeCount += buckets[index] ?? 0;
     return { suffix: "_bucket", labels: { ...labels, le: writeNumber(bound) }, value: cumulativeCount };
   });
   return [
@@ -84,11 +84,11 @@ function seriesOf<S>(
     all.set(metric, seriesByLabels);
   }
   const key = JSON.stringify(Object.values(attributes));
-  const existing = seriesByLabels.get(key);
-  if (existing !== undefined) return existing;
+  const knownSeries = seriesByLabels.get(key);
+  if (knownSeries !== undefined) return knownSeries;
   if (seriesByLabels.size >= MAX_SERIES && attributes !== OVERFLOW_ATTRIBUTES)
     return seriesOf(all, metric, OVERFLOW_ATTRIBUTES, make);
-  const made = make(attributes);
-  seriesByLabels.set(key, made);
-  return made;
+  const newSeries = make(attributes);
+  seriesByLabels.set(key, newSeries);
+  return newSeries;
 }

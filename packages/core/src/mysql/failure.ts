@@ -139,10 +139,10 @@ export function explainConnectionError(error: unknown): unknown {
       : openFailedError(describeError(cause), "Check the address, and the log of the server.", cause);
   }
   const text = `${errnoOf(error) ?? ""} ${String(propertyOf(error, "code") ?? "")}`.trim();
-  const [, what, fix] = REFUSALS.find(([fits]) => fits.test(text)) ?? [];
-  return what === undefined || fix === undefined ? error : openFailedError(what, fix, error);
+  const [, problem, fix] = REFUSALS.find(([fits]) => fits.test(text)) ?? [];
+  return problem === undefined || fix === undefined ? error : openFailedError(problem, fix, error);
 }
 
-function openFailedError(what: string, fix: string, cause: unknown): PayhooksError {
-  return new PayhooksError("ERR_INBOX_UNAVAILABLE", `MySQL cannot be opened: ${what}.`, { fix, cause });
+function openFailedError(problem: string, fix: string, cause: unknown): PayhooksError {
+  return new PayhooksError("ERR_INBOX_UNAVAILABLE", `MySQL cannot be opened: ${problem}.`, { fix, cause });
 }

@@ -200,6 +200,6 @@ function tablesMissingError(prefix: string, reason: string, cause?: unknown): Pa
   );
 }
 
-function unsuitableError(what: string, fix: string, cause?: unknown): PayhooksError {
-  return new PayhooksError("ERR_MYSQL_UNSUITABLE", what, { fix, cause });
+function unsuitableError(problem: string, fix: string, cause?: unknown): PayhooksError {
+  return new PayhooksError("ERR_MYSQL_UNSUITABLE", problem, { fix, cause });
 }

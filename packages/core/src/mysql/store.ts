@@ -195,7 +195,7 @@ class MysqlStore implements RecordStore {
     return this.#run((await this.#open()).background, statements);
   }
 
-  async findLoss(known: readonly KnownRecord[]): Promise<Loss | null> {
+  async findLoss(knownRecords: readonly KnownRecord[]): Promise<Loss | null> {
     const { background } = await this.#open();
     const idBefore = this.datasetId;
     const datasetId = await datasetIdOf(background, this.#prefix);
@@ -204,19 +204,19 @@ class MysqlStore implements RecordStore {
     if (datasetId === null) await this.#prepare(background).catch(() => {});
     // The loss of a data set without an id was reported before.
     if (idBefore !== "" && datasetId !== idBefore) return "replaced";
-    return (await this.#hasAllRecords(known)) ? null : "missing";
+    return (await this.#hasAllRecords(knownRecords)) ? null : "missing";
   }
 
-  async #hasAllRecords(known: readonly KnownRecord[]): Promise<boolean> {
-    if (known.length === 0) return true;
+  async #hasAllRecords(knownRecords: readonly KnownRecord[]): Promise<boolean> {
+    if (knownRecords.length === 0) return true;
     const [rows = []] = await this.#runBackground([
       `SELECT r.\`key\`, r.version, COUNT(e.event_id) AS n, SUM(e.state <> 'finished') AS open
       FROM ${this.#prefix}_records r LEFT JOIN ${this.#prefix}_events e ON e.record = r.row_id
       WHERE r.\`key\` IN (?) GROUP BY r.row_id, r.\`key\`, r.version`,
-      known.map(({ key }) => key),
+      knownRecords.map(({ key }) => key),
     ]);
     const rowsByKey = new Map(rows.map((row) => [String(row.key), row]));
-    return known.every(({ key, version, index }) => {
+    return knownRecords.every(({ key, version, index }) => {
       const row = rowsByKey.get(key);
       if (row === undefined) return false;
       const isOpen = index.events.some(({ state }) => state !== "finished");

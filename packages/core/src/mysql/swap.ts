@@ -64,9 +64,9 @@ export class Writes {
 
   #nextBatch(): readonly PendingWrite[] {
     let length = 0;
-    const end = this.#queue.findIndex(({ text }, at) => {
+    const end = this.#queue.findIndex(({ text }, index) => {
       length += text.length;
-      return at === MAX_BATCH_WRITES || (at > 0 && length > MAX_BATCH_CHARS);
+      return index === MAX_BATCH_WRITES || (index > 0 && length > MAX_BATCH_CHARS);
     });
     const batch = this.#queue.splice(0, end < 0 ? this.#queue.length : end);
     return batch.sort((a, b) => (a.item.key < b.item.key ? -1 : 1));
@@ -91,7 +91,7 @@ export class Writes {
         : writeOutcomeOf(error);
       if (outcome.kind === "refused" && writes.length > 1) {
         // One of them is at fault. Each is sent by itself, so that it does not fail the others.
-        for (const one of writes) await this.#send([one]);
+        for (const write of writes) await this.#send([write]);
         return;
       }
       for (const { settle } of writes) settle(outcome);
@@ -193,7 +193,9 @@ function eventStatements(
   prefix: string,
   { key, version, expected, index, before }: Swap,
 ): readonly Statement[] {
-  const oldById = new Map((expected === null ? [] : (before?.events ?? [])).map((one) => [one.eventId, one]));
+  const oldById = new Map(
+    (expected === null ? [] : (before?.events ?? [])).map((labels) => [labels.eventId, labels]),
+  );
   const statements: Statement[] = [];
   const writtenCondition = "r.`key` = ? AND r.version = ?";
   for (const labels of index.events) {

@@ -106,8 +106,8 @@ export class NoticeBoard {
   #notify(observer: (notice: Notice) => unknown, notice: Notice): void {
     const logError = (error: unknown): void => this.#lines.logObserverError(lineOfThrown(error));
     try {
-      const returned = emptyContext.run(() => observer(notice));
-      if (isThenable(returned)) returned.then(undefined, logError);
+      const result = emptyContext.run(() => observer(notice));
+      if (isThenable(result)) result.then(undefined, logError);
     } catch (error) {
       logError(error);
     }

@@ -24,7 +24,9 @@ export interface EventChanges {
 
 /** Compares the keys by which the record is found before a write with those after it. */
 export function eventChanges({ index, before, expected }: Swap): EventChanges {
-  const oldById = new Map((expected === null ? [] : (before?.events ?? [])).map((one) => [one.eventId, one]));
+  const oldById = new Map(
+    (expected === null ? [] : (before?.events ?? [])).map((labels) => [labels.eventId, labels]),
+  );
   const addedEvents: EventLabels[] = [];
   const stateChanges: StateChange[] = [];
   for (const labels of index.events) {

@@ -72,7 +72,7 @@ export async function listEvents(
   const inOrder = (table: string): string =>
     `ORDER BY ${table}.accepted_at ${order}, ${table}.event_id ${order}`;
   // Takes the first events of each state by the index, and then the first of all these.
-  const states = (state === undefined ? UNFINISHED_STATES : [state]).map((one) => `'${one}'`).join(", ");
+  const states = (state === undefined ? UNFINISHED_STATES : [state]).map((name) => `'${name}'`).join(", ");
   const stateEvents = `SELECT one.* FROM unnest(ARRAY[${states}]) AS wanted (state) CROSS JOIN LATERAL (
       SELECT one.* FROM ${schema}.unfinished one WHERE one.state = wanted.state AND ${scanTerms}
       ${inOrder("one")} LIMIT ${maxRows}

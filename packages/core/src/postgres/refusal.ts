@@ -111,8 +111,8 @@ export function explainStartError(error: unknown): unknown {
   return openFailedError(describeError(cause), "Check the address, and the log of the server.", cause);
 }
 
-function openFailedError(what: string, fix: string, cause: unknown): PayhooksError {
-  return new PayhooksError("ERR_INBOX_UNAVAILABLE", `PostgreSQL cannot be opened: ${what}.`, {
+function openFailedError(problem: string, fix: string, cause: unknown): PayhooksError {
+  return new PayhooksError("ERR_INBOX_UNAVAILABLE", `PostgreSQL cannot be opened: ${problem}.`, {
     fix,
     cause,
   });

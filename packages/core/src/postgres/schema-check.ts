@@ -124,7 +124,7 @@ export class SchemaCheck {
   }
 
   /** See `findLoss` of a store. */
-  async findLoss(connections: Connections, known: readonly KnownRecord[]): Promise<Loss | null> {
+  async findLoss(connections: Connections, knownRecords: readonly KnownRecord[]): Promise<Loss | null> {
     const identityBefore = this.#identity;
     try {
       const [row] = await connections.background.run(inspectSchema(this.#schema));
@@ -140,7 +140,7 @@ export class SchemaCheck {
       this.#identity.tables !== identityBefore.tables;
     this.#wasEmptied = false;
     if (isReplaced) return "replaced";
-    return (await this.#isAnyRecordMissing(connections, known)) ? "missing" : null;
+    return (await this.#isAnyRecordMissing(connections, knownRecords)) ? "missing" : null;
   }
 
   /** Makes what is missing of the tables. If it cannot be made, every write says so. */
@@ -149,14 +149,17 @@ export class SchemaCheck {
     await this.check(connections).catch(() => {});
   }
 
-  async #isAnyRecordMissing({ background }: Connections, known: readonly KnownRecord[]): Promise<boolean> {
-    if (known.length === 0) return false;
+  async #isAnyRecordMissing(
+    { background }: Connections,
+    knownRecords: readonly KnownRecord[],
+  ): Promise<boolean> {
+    if (knownRecords.length === 0) return false;
     const toFlag = (flag: boolean): number => (flag ? 1 : 0);
     const [row] = await background.run(countMissingRecords(this.#schema), [
-      known.map(({ key }) => key),
-      known.map(({ version }) => version),
-      known.map(({ index }) => toFlag(index.events.length > 0)),
-      known.map(({ index }) => toFlag(index.events.some(({ state }) => state !== "finished"))),
+      knownRecords.map(({ key }) => key),
+      knownRecords.map(({ version }) => version),
+      knownRecords.map(({ index }) => toFlag(index.events.length > 0)),
+      knownRecords.map(({ index }) => toFlag(index.events.some(({ state }) => state !== "finished"))),
     ]);
     return Number(row?.n) > 0;
   }

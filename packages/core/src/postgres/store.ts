@@ -132,7 +132,7 @@ class PostgresStore implements RecordStore {
     const hasSessions = typeof target === "string" || isPool(target);
     if (!hasSessions || pooled) return;
     const runBackground = (statement: Statement) =>
-      this.#open().then((opened) => opened.background.run(statement));
+      this.#open().then((openStore) => openStore.background.run(statement));
     const hints = new Hints({
       clock: environment,
       announce: () => runBackground(this.#statements.announce),
@@ -172,8 +172,8 @@ class PostgresStore implements RecordStore {
     }
   }
 
-  async findLoss(known: readonly KnownRecord[]): Promise<Loss | null> {
-    return this.#schemaCheck.findLoss(await this.#open(), known);
+  async findLoss(knownRecords: readonly KnownRecord[]): Promise<Loss | null> {
+    return this.#schemaCheck.findLoss(await this.#open(), knownRecords);
   }
 
   #open(): Promise<OpenStore> {
@@ -248,7 +248,7 @@ class PostgresStore implements RecordStore {
       for (const { index } of items)
         if (index.isLeased && index.dueAt !== null) this.#takenRecords.noteTakenUntil(index.dueAt);
     }
-    if (items.some(({ shouldAnnounce }, at) => shouldAnnounce && results[at]?.kind === "written"))
+    if (items.some(({ shouldAnnounce }, index) => shouldAnnounce && results[index]?.kind === "written"))
       this.#hints?.send();
     return results;
   }
@@ -269,9 +269,11 @@ class PostgresStore implements RecordStore {
     for (const lane of lanes) results.push(await this.#takeLane(lane, limit[lane], hideMs, lapseQuery));
     const [first, second = first] = results;
     if (first === undefined || second === undefined) throw new Error("no poll was made");
-    const keys = results.flatMap((one) => one.keys);
+    const keys = results.flatMap((result) => result.keys);
     const storedRecords = await this.read(keys);
-    const records = keys.flatMap((key, at) => (storedRecords[at] ? [{ key, ...storedRecords[at] }] : []));
+    const records = keys.flatMap((key, index) =>
+      storedRecords[index] ? [{ key, ...storedRecords[index] }] : [],
+    );
     // The second poll sees what the first poll has left and hidden.
     return { records, left: second.left, nextDueAt: second.nextDueAt };
   }

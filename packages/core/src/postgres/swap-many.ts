@@ -46,9 +46,9 @@ export function swapMany(schema: string, writes: readonly RecordWrite[]): BoundS
     pick: (changes: EventChanges) => readonly T[],
   ): readonly (T & { readonly key: string })[] =>
     events.flatMap(([key, changes]) => pick(changes).map((row) => ({ ...row, key })));
-  const addedEvents = rowsOf((one) => one.addedEvents.map((labels) => ({ labels })));
-  const removedEvents = rowsOf((one) => one.removedEvents.map((labels) => ({ labels })));
-  const stateChanges = rowsOf((one) => one.stateChanges);
+  const addedEvents = rowsOf((changes) => changes.addedEvents.map((labels) => ({ labels })));
+  const removedEvents = rowsOf((changes) => changes.removedEvents.map((labels) => ({ labels })));
+  const stateChanges = rowsOf((changes) => changes.stateChanges);
   const readings = addedEvents.flatMap(({ key, labels }) => labels.foundBy.map((text) => ({ key, text })));
   const stepFlags = {
     inserts: writes.some(({ item }) => item.expected === null),
@@ -79,7 +79,7 @@ export function swapMany(schema: string, writes: readonly RecordWrite[]): BoundS
       WHERE at <= ${NOW_SQL} AND at >= ${NOW_SQL} - ${MAX_WRITE_AGE_MS}
     )`,
   ];
-  const written: string[] = [];
+  const writtenRows: string[] = [];
   if (stepFlags.updates) {
     steps.push(
       `known AS MATERIALIZED (
@@ -92,7 +92,7 @@ export function swapMany(schema: string, writes: readonly RecordWrite[]): BoundS
         FROM known k WHERE r.row_id = k.row_id RETURNING r.key, r.row_id
       )`,
     );
-    written.push("SELECT key, row_id FROM updated");
+    writtenRows.push("SELECT key, row_id FROM updated");
   }
   if (stepFlags.inserts) {
     steps.push(`inserted AS (
@@ -100,9 +100,9 @@ export function swapMany(schema: string, writes: readonly RecordWrite[]): BoundS
       SELECT key, version, text, lane, taken, due_at, expires_at FROM input WHERE expected IS NULL ORDER BY key
       ON CONFLICT (key) DO NOTHING RETURNING key, row_id
     )`);
-    written.push("SELECT key, row_id FROM inserted");
+    writtenRows.push("SELECT key, row_id FROM inserted");
   }
-  steps.push(`written AS MATERIALIZED (${written.join(" UNION ALL ")})`);
+  steps.push(`written AS MATERIALIZED (${writtenRows.join(" UNION ALL ")})`);
   if (stepFlags.labels) {
     const rows = bind(addedEvents, [
       KEY_COLUMN,

@@ -99,7 +99,7 @@ export class Writes {
       const outcome = writeOutcomeOf(error);
       if (outcome.kind === "refused" && batch.length > 1) {
         // One of them is at fault. Each is sent by itself, so that it does not fail the others.
-        for (const one of batch) await this.#write(session, [one]);
+        for (const write of batch) await this.#write(session, [write]);
       } else for (const { settle } of batch) settle(outcome);
       return;
     }
@@ -140,7 +140,7 @@ export class Writes {
       const keys = conflicts.map(({ item }) => item.key);
       let storedRecords = await read(session, keys);
       const insertsToRetry = conflicts.filter(
-        ({ item }, at) => item.expected === null && (storedRecords[at] ?? null) === null,
+        ({ item }, index) => item.expected === null && (storedRecords[index] ?? null) === null,
       );
       if (insertsToRetry.length > 0) {
         // Either an expired record still has the key, or the time of the write was wrong.
@@ -152,8 +152,8 @@ export class Writes {
         for (const { item, settle } of insertsToRetry) if (written.has(item.key)) settle({ kind: "written" });
         storedRecords = await read(session, keys);
       }
-      conflicts.forEach(({ settle }, at) => {
-        settle({ kind: "conflict", current: storedRecords[at] ?? null });
+      conflicts.forEach(({ settle }, index) => {
+        settle({ kind: "conflict", current: storedRecords[index] ?? null });
       });
     } catch (error) {
       // Writes of the second attempt may have been made. The others were not.

@@ -27,8 +27,8 @@ export function checkLimit(option: string, value: number): void {
   if (value !== Number.POSITIVE_INFINITY) checkCount(option, value);
 }
 
-function invalidNumberError(option: string, value: unknown, wanted: string): PayhooksError {
-  return new PayhooksError("ERR_OPTION_INVALID", `${option} is ${describeValue(value)}, not ${wanted}.`, {
+function invalidNumberError(option: string, value: unknown, rule: string): PayhooksError {
+  return new PayhooksError("ERR_OPTION_INVALID", `${option} is ${describeValue(value)}, not ${rule}.`, {
     fix: "Leave it out for the default.",
   });
 }

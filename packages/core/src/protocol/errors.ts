@@ -148,9 +148,9 @@ export class PayhooksError extends Error {
   /** The HTTP status of the answer, when the error is the answer to a delivery. */
   declare readonly status: number | undefined;
 
-  constructor(code: ErrorCode, what: string, detail: ErrorDetail = {}) {
+  constructor(code: ErrorCode, problem: string, detail: ErrorDetail = {}) {
     super(
-      detail.fix === undefined ? what : `${what} ${detail.fix}`,
+      detail.fix === undefined ? problem : `${problem} ${detail.fix}`,
       detail.cause === undefined ? undefined : { cause: errorWithoutData(detail.cause) },
     );
     this.name = "PayhooksError";
@@ -163,8 +163,8 @@ export class PayhooksError extends Error {
 }
 
 /** The error for an option that cannot be right, and how to fix it. */
-export function invalidOptionError(what: string, fix: string): PayhooksError {
-  return new PayhooksError("ERR_OPTION_INVALID", what, { fix });
+export function invalidOptionError(problem: string, fix: string): PayhooksError {
+  return new PayhooksError("ERR_OPTION_INVALID", problem, { fix });
 }
 
 /** True for an error that the merchant has to correct. Neither time nor another delivery does. */

@@ -10,8 +10,12 @@ import { isError, propertyOf, stringOf } from "./foreign-value.ts";
 /** The error in one line: `ReplyError: OOM, evalsha`. Errors of Payhooks keep their message, because Payhooks wrote it. */
 export function describeError(error: unknown): string {
   const descriptions: string[] = [];
-  for (let one: unknown = error; one !== undefined && descriptions.length < MAX_CAUSES; one = causeOf(one)) {
-    descriptions.push(describeOne(one));
+  for (
+    let cause: unknown = error;
+    cause !== undefined && descriptions.length < MAX_CAUSES;
+    cause = causeOf(cause)
+  ) {
+    descriptions.push(describeOne(cause));
   }
   return descriptions.join(", caused by ");
 }
@@ -106,7 +110,7 @@ function describeOne(error: unknown): string {
   const facts = [
     codeOf(error) ?? reply,
     matches(syscall, WORD_PATTERN) ? syscall + target : null,
-    KNOWN_ERROR_TEXTS.find((known) => text.includes(known)) ?? null,
+    KNOWN_ERROR_TEXTS.find((errorText) => text.includes(errorText)) ?? null,
     nameOfCommand(command),
   ].filter((fact) => fact !== null);
   return facts.length === 0 ? nameOf(error) : `${nameOf(error)}: ${facts.join(", ")}`;

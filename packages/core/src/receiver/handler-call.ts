@@ -293,10 +293,10 @@ export function createRunHandler(dependencies: HandlerCallDependencies): RunHand
       // the handler.
       const fail = (error: unknown): void => settle({ ok: false, error: context.lostEffectError() ?? error });
       try {
-        const returned = run.context.run(() =>
+        const result = run.context.run(() =>
           observation === null ? call(context) : observation.run(() => call(context)),
         );
-        Promise.resolve(returned)
+        Promise.resolve(result)
           .then(() => {
             const succeed = (): void => settle({ ok: true });
             // A transaction that the handler did not await can still fail. Then the handler counts as failed, too.

@@ -148,9 +148,9 @@ export function guardInstrumentation(
  */
 function callSafely<T>(call: () => T, fallback: T, onError: (error: unknown) => void): T {
   try {
-    const returned = call();
-    if (isThenable(returned)) returned.then(undefined, onError);
-    return returned;
+    const result = call();
+    if (isThenable(result)) result.then(undefined, onError);
+    return result;
   } catch (error) {
     onError(error);
     return fallback;

@@ -93,13 +93,13 @@ async function markEvent(
   for (;;) {
     const { whenHandled, eventId } = await inbox.accept(event, { runAtOnce: runner });
     const state = (await whenHandled)?.state ?? null;
-    const held = state === "held" && isCertain ? await inbox.events.get(eventId) : null;
-    const isUnmarkedCopy = held?.reason === "rejected" && held.detail === UNMARKED_COPY_DETAIL;
+    const heldEvent = state === "held" && isCertain ? await inbox.events.get(eventId) : null;
+    const isUnmarkedCopy = heldEvent?.reason === "rejected" && heldEvent.detail === UNMARKED_COPY_DETAIL;
     if (isUnmarkedCopy && (await inbox.events.discard([eventId], OTHER_RECEIVER_DECISION)).decided === 1) {
       return { eventId, state: "discarded" };
     }
     // A person may have decided about the doubtful event meanwhile. The next read shows how.
-    const wasDecided = held !== null && (isUnmarkedCopy || held.state !== "held");
+    const wasDecided = heldEvent !== null && (isUnmarkedCopy || heldEvent.state !== "held");
     const isBusy = wasDecided || state === "waiting" || state === "running";
     if (!isBusy || time.elapsedMs >= settings.acceptTimeoutMs) return { eventId, state };
     await sleep(environment, POLL_INTERVAL_MS);

@@ -35,10 +35,10 @@ export class Outcomes {
   }
 
   /** The result of a verified event in the inbox. */
-  recordAccepted({ verified, leftOut }: ReadDelivery, accepted: AcceptResult): void {
+  recordAccepted({ verified, leftOut }: ReadDelivery, result: AcceptResult): void {
     if (leftOut.length > 0) this.#warnOf(leftOut.join(", "));
-    this.#report(verified, accepted);
-    for (const facts of accepted.overtaken) this.#notices.post({ type: "stale", ...facts });
+    this.#report(verified, result);
+    for (const facts of result.overtaken) this.#notices.post({ type: "stale", ...facts });
   }
 
   #report(verified: VerifiedEvent, result: AcceptResult): void {

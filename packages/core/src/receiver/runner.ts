@@ -331,7 +331,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     maxAttempts(flow, event, handler) {
       if (!handler.startsWith(ON_HELD_PREFIX)) return registry.maxAttemptsOf(flow, event, handler);
       const name = handler.slice(ON_HELD_PREFIX.length);
-      return registry.heldHandlers.find((one) => one.name === name)?.maxAttempts ?? 0;
+      return registry.heldHandlers.find((heldHandler) => heldHandler.name === name)?.maxAttempts ?? 0;
     },
     hasFlow: (flow) => flows.has(flow),
     notify: (notice) => notices.post(notice),
@@ -351,7 +351,7 @@ function driftOf(verified: VerifiedEvent, { id, name, status, delivery }: RunInp
     verified.name === name ? "" : "name",
     verified.status === status ? "" : "status",
     verified.delivery.tenant === delivery.tenant ? "" : "tenant",
-  ].filter((what) => what !== "");
+  ].filter((field) => field !== "");
   return differs.length === 0 ? null : `read gives another ${differs.join(", ")} than when it was accepted`;
 }
 

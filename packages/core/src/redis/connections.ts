@@ -166,15 +166,15 @@ export function connectionsTo(target: ConnectionTarget | undefined, commandTimeo
   }
 
   function openShared(): SharedConnection {
-    const shared: SharedConnection = {
+    const sharedConnection: SharedConnection = {
       users: 0,
       connection: null,
       opening: openConnection(commandOptions, gatherWrites, (connection) => {
-        if (shared.users === 0) throw connectionsClosedError();
-        shared.connection = connection;
+        if (sharedConnection.users === 0) throw connectionsClosedError();
+        sharedConnection.connection = connection;
       }),
     };
-    return shared;
+    return sharedConnection;
   }
 
   /** Refuses to open a connection after the close, because it would never be closed. */
@@ -187,14 +187,14 @@ export function connectionsTo(target: ConnectionTarget | undefined, commandTimeo
       refuseWhenClosed();
       if (currentShared === null) {
         const registered = key === null ? undefined : registry.get(key);
-        const shared = registered ?? openShared();
-        shared.users++;
-        currentShared = shared;
-        if (key !== null) registry.set(key, shared);
-        shared.opening.catch(() => {
+        const sharedConnection = registered ?? openShared();
+        sharedConnection.users++;
+        currentShared = sharedConnection;
+        if (key !== null) registry.set(key, sharedConnection);
+        sharedConnection.opening.catch(() => {
           // The next delivery tries again.
-          if (currentShared === shared) currentShared = null;
-          if (key !== null && registry.get(key) === shared) registry.delete(key);
+          if (currentShared === sharedConnection) currentShared = null;
+          if (key !== null && registry.get(key) === sharedConnection) registry.delete(key);
         });
       }
       return currentShared.opening;
@@ -205,11 +205,11 @@ export function connectionsTo(target: ConnectionTarget | undefined, commandTimeo
       isClosed = true;
       for (const connection of otherConnections) connection.disconnect();
       otherConnections.clear();
-      const shared = currentShared;
+      const sharedConnection = currentShared;
       currentShared = null;
-      if (shared === null || --shared.users > 0) return;
-      if (key !== null && registry.get(key) === shared) registry.delete(key);
-      shared.connection?.disconnect();
+      if (sharedConnection === null || --sharedConnection.users > 0) return;
+      if (key !== null && registry.get(key) === sharedConnection) registry.delete(key);
+      sharedConnection.connection?.disconnect();
     },
   };
 }
@@ -302,8 +302,8 @@ function gatherWrites(redis: Redis): void {
       gatheredCount = 0;
       process.nextTick(flush);
     }
-    const sent = send(...args);
+    const result = send(...args);
     if (++gatheredCount >= MAX_GATHERED_COMMANDS) flush();
-    return sent;
+    return result;
   };
 }

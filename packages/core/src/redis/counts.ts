@@ -19,18 +19,18 @@ export async function countEvents(groups: Groups): Promise<StoreCounts> {
     totals.set(name, (totals.get(name) ?? 0) + Number(size));
   });
   const heldBy: Partial<Record<HeldReason, number>> = {};
-  let held = 0;
+  let heldCount = 0;
   for (const [name, size] of totals) {
     if (!name.startsWith(HELD_PREFIX) || size === 0) continue;
     heldBy[name.slice(HELD_PREFIX.length) as HeldReason] = size;
-    held += size;
+    heldCount += size;
   }
   const sizeOf = (name: ListName): number => totals.get(name) ?? 0;
   return {
     waiting: sizeOf("waiting"),
     retrying: sizeOf("retrying"),
     running: sizeOf("running"),
-    held,
+    held: heldCount,
     heldBy,
     oldestDueAt,
   };

@@ -116,14 +116,14 @@ export async function takeDue(
   groups: Groups,
   limit: Lanes,
   hideMs: number,
-  read: (keys: readonly string[]) => Promise<readonly (VersionedRecord | null)[]>,
+  readRecords: (keys: readonly string[]) => Promise<readonly (VersionedRecord | null)[]>,
 ): Promise<DueRecords> {
   const { taken, left, nextDueAt } = await takeFromGroups(groups, limit, hideMs);
   const sorted = taken.toSorted((a, b) => a.since - b.since);
-  const storedRecords = await read(sorted.map(({ key }) => key));
+  const storedRecords = await readRecords(sorted.map(({ key }) => key));
   const records: DueRecord[] = [];
-  sorted.forEach(({ key }, at) => {
-    const versioned = storedRecords[at] ?? null;
+  sorted.forEach(({ key }, index) => {
+    const versioned = storedRecords[index] ?? null;
     // A record that was deleted by hand stays hidden.
     if (versioned !== null) records.push({ key, ...versioned });
   });

@@ -85,7 +85,7 @@ export async function listEvents(
   const { members, isLast } = await membersBehind(groups, names, page);
   const keys = [...new Set(members.map((member) => recordKeyOf(cursorOf(member).eventId)))];
   const storedRecords = await read(keys);
-  const records = new Map(keys.map((key, at) => [key, storedRecords[at] ?? null]));
+  const records = new Map(keys.map((key, index) => [key, storedRecords[index] ?? null]));
   const events: ListedEvent[] = [];
   for (const member of members) {
     const position = cursorOf(member);
@@ -142,6 +142,6 @@ async function membersBehind(
 /** True if an event matches the filter. Its record decides, because it may have changed after it was listed. */
 function fitsFilter(filter: EventFilter, eventId: string, { record }: VersionedRecord): boolean {
   if (isUnreadable(record)) return true;
-  const event = indexOf(recordKeyOf(eventId), record).events.find((one) => one.eventId === eventId);
+  const event = indexOf(recordKeyOf(eventId), record).events.find((labels) => labels.eventId === eventId);
   return event !== undefined && matchesFilter(event, filter);
 }

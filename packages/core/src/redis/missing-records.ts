@@ -12,11 +12,11 @@ import { versionPrefixOf } from "./stored-text.ts";
 export async function isAnyRecordMissing(
   shards: Shards,
   groups: Groups,
-  known: readonly KnownRecord[],
+  knownRecords: readonly KnownRecord[],
 ): Promise<boolean> {
-  const requests = [...partitionByGroup(groups, known, ({ key }) => shards.shardOf(key))].map(
+  const requests = [...partitionByGroup(groups, knownRecords, ({ key }) => shards.shardOf(key))].map(
     async ([group, records]) => {
-      const checks = records.map((one) => entriesOf(shards.shardOf(one.key), one));
+      const checks = records.map((record) => entriesOf(shards.shardOf(record.key), record));
       const [missing] = await group.run(
         COUNT_MISSING_SCRIPT,
         checks.flatMap(({ keys }) => keys),

@@ -18,12 +18,12 @@ export async function readRecords(
   for (const [group, groupKeys] of partitionByGroup(groups, keys, (key) => shards.shardOf(key))) {
     for (let start = 0; start < groupKeys.length; start += MAX_BATCH_KEYS) {
       const batch = groupKeys.slice(start, start + MAX_BATCH_KEYS);
-      const read = group.run(
+      const whenRead = group.run(
         READ_SCRIPT,
         batch.map((key) => shards.shardOf(key).keyOf(key)),
       );
       reads.push(
-        read.then((texts) => {
+        whenRead.then((texts) => {
           batch.forEach((key, n) => {
             recordsByKey.set(key, versionedRecordOf(texts[n]));
           });

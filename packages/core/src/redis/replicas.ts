@@ -229,8 +229,8 @@ interface Confirmation {
   readonly history: string | null;
 }
 
-function unconfirmedError(what: string): PayhooksError {
-  return new PayhooksError("ERR_INBOX_UNAVAILABLE", `${what}.`, {
+function unconfirmedError(problem: string): PayhooksError {
+  return new PayhooksError("ERR_INBOX_UNAVAILABLE", `${problem}.`, {
     fix: "Check that the replicas are connected. Until they are, deliveries are answered 503 and retried by the sender.",
   });
 }

@@ -17,7 +17,7 @@ export async function scanRecords(
   nodes: readonly Group[],
   cursor: string | null,
   limit: number,
-  read: (keys: readonly string[]) => Promise<readonly (VersionedRecord | null)[]>,
+  readRecords: (keys: readonly string[]) => Promise<readonly (VersionedRecord | null)[]>,
 ): Promise<ScanPage> {
   const [node = 0, position = "0"] = cursor === null ? [] : cursor.split(" ");
   const group = nodes[Number(node)];
@@ -26,9 +26,9 @@ export async function scanRecords(
   const pattern = `${shards.prefix.replace(SPECIAL_CHARACTER_PATTERN, "\\$&")}:{*}:*`;
   const [next, names] = await group.run(SCAN_SCRIPT, [shard.due.usual], [position, pattern, limit]);
   const keys = (names as readonly string[]).flatMap((name) => RECORD_NAME_PATTERN.exec(name)?.[1] ?? []);
-  const storedRecords = await read(keys);
-  const records = keys.flatMap((key, at) => {
-    const versioned = storedRecords[at] ?? null;
+  const storedRecords = await readRecords(keys);
+  const records = keys.flatMap((key, index) => {
+    const versioned = storedRecords[index] ?? null;
     return versioned === null ? [] : [{ key, ...versioned }];
   });
   if (String(next) !== "0") return { records, next: `${node} ${String(next)}` };

@@ -55,8 +55,8 @@ export class Shards {
 
   shardOf(recordKey: string): Shard {
     let hash = 0;
-    for (let at = 0; at < recordKey.length; at++) {
-      hash = (Math.imul(hash, 31) + recordKey.charCodeAt(at)) | 0;
+    for (let index = 0; index < recordKey.length; index++) {
+      hash = (Math.imul(hash, 31) + recordKey.charCodeAt(index)) | 0;
     }
     // The upper bits depend on every character, unlike the lowest ones.
     return this.all[(hash >>> 10) % this.all.length] ?? this.all[0];

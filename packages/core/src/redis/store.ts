@@ -172,13 +172,13 @@ class RedisStore implements RecordStore {
     await this.#datasetIds.readIds(await this.#oneOfEachNode(groups), existing ? null : environment.token());
   }
 
-  async findLoss(known: readonly KnownRecord[]): Promise<Loss | null> {
+  async findLoss(knownRecords: readonly KnownRecord[]): Promise<Loss | null> {
     const { groups } = await this.#open();
     const { environment } = this.#settings;
     const findDatasetLoss = async (): Promise<Loss | null> =>
       this.#datasetIds.findLoss(await this.#oneOfEachNode(groups), environment.token());
     const loss = await findDatasetLoss();
-    if (loss !== null || !(await isAnyRecordMissing(this.#shards, groups, known))) return loss;
+    if (loss !== null || !(await isAnyRecordMissing(this.#shards, groups, knownRecords))) return loss;
     // The data may have been replaced between the two questions.
     return (await findDatasetLoss()) ?? "missing";
   }
@@ -244,7 +244,7 @@ class RedisStore implements RecordStore {
     const { groups, hints } = await this.#open();
     const results = await swapRecords(this.#shards, groups, items);
     const announcedItems = items.filter(
-      ({ shouldAnnounce }, at) => shouldAnnounce && results[at]?.kind === "written",
+      ({ shouldAnnounce }, index) => shouldAnnounce && results[index]?.kind === "written",
     );
     if (announcedItems.length > 0) hints.send(announcedItems.length);
     return results;

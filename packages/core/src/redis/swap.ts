@@ -71,14 +71,14 @@ async function send(
       batch.flatMap(({ keys }) => keys),
       batch.flatMap(({ args }) => args),
     );
-    batch.forEach(({ item }, at) => {
-      settle(item, resultOf(answers[at]));
+    batch.forEach(({ item }, index) => {
+      settle(item, resultOf(answers[index]));
     });
   } catch (error) {
     const outcome = writeOutcomeOf(error);
     if (batch.length > 1 && outcome.kind !== "not-written" && isReply(error)) {
       // One of them is at fault, so each is sent by itself. A write that was made before finds its own record then.
-      await Promise.all(batch.map((one) => send(group, [one], settle)));
+      await Promise.all(batch.map((write) => send(group, [write], settle)));
       return;
     }
     for (const { item } of batch) settle(item, outcome);

@@ -54,9 +54,9 @@ export function openText(
   decipher.setAAD(additionalData(recordKey, id));
   decipher.setAuthTag(bytes.subarray(end));
   try {
-    const opened = decipher.update(bytes.subarray(NONCE_BYTES, end));
+    const plainBytes = decipher.update(bytes.subarray(NONCE_BYTES, end));
     decipher.final();
-    return opened.toString();
+    return plainBytes.toString();
   } catch {
     return null;
   }

@@ -92,7 +92,7 @@ export async function resealRecords(
       const before = pass === 1 ? 0 : resealed;
       let needsAnotherPass = false;
       for await (const page of pagesOf(store, Math.min(PAGE_SIZE, Math.ceil(perSecond)))) {
-        const outdated = page.flatMap((one) => passCounts.outdatedOf(one));
+        const outdated = page.flatMap((record) => passCounts.outdatedOf(record));
         const result = dryRun
           ? { sealed: outdated.length, complete: true }
           : await resealAll(store, outdated, current, keys, environment);
@@ -153,9 +153,9 @@ function verdictOn({ key, version, record }: DueRecord, current: DerivedKey, key
   const { keyId, isUnlisted } = sealed;
   if (keyId === current.id && !isUnlisted) return { kind: "current" };
   if (keys.find(keyId) === null) return { kind: "missing", keyId };
-  const opened = openRecord(sealed, key, keys);
-  if (isUnreadable(opened)) return { kind: "unreadable" };
-  return { kind: "old", old: { key, version, record: opened, sealed } };
+  const openedRecord = openRecord(sealed, key, keys);
+  if (isUnreadable(openedRecord)) return { kind: "unreadable" };
+  return { kind: "old", old: { key, version, record: openedRecord, sealed } };
 }
 
 /** Reseals the records. `complete` is false if the store did not answer for some, or other processes kept changing them. */
@@ -170,7 +170,9 @@ async function resealAll(
   let sealed = 0;
   let complete = true;
   for (let attempt = 1; old.length > 0; attempt++) {
-    const swapPairs = old.map((one) => swapsOf(one, current, keys, environment.token(), environment.token()));
+    const swapPairs = old.map((record) =>
+      swapsOf(record, current, keys, environment.token(), environment.token()),
+    );
     const unlabelledSwaps = swapPairs.map((item) => item.unlabelled);
     const bareResults = await swapAll(store, unlabelledSwaps);
     const isUnlabelled = ({ key }: UndatedSwap): boolean => bareResults.get(key)?.kind === "written";
@@ -239,7 +241,7 @@ async function swapAll(
     .toSorted((a, b) => (a.key < b.key ? -1 : 1))
     .map((item) => ({ ...item, at: store.now(item.key), shouldAnnounce: false }));
   const results = await store.swap(sorted);
-  return new Map(sorted.map(({ key }, at) => [key, results[at]]));
+  return new Map(sorted.map(({ key }, index) => [key, results[index]]));
 }
 
 async function* pagesOf(store: RecordStore, pageSize: number): AsyncIterable<readonly DueRecord[]> {
@@ -250,7 +252,7 @@ async function* pagesOf(store: RecordStore, pageSize: number): AsyncIterable<rea
       pageSize,
     );
     if (page === undefined) return;
-    const recordsByKey = new Map(page.records.map((one) => [one.key, one]));
+    const recordsByKey = new Map(page.records.map((record) => [record.key, record]));
     yield [...recordsByKey.values()].filter(({ key }) => !isCanary(key));
     cursor = page.next;
   } while (cursor !== null);

@@ -79,7 +79,7 @@ export class SealedStore implements RecordStore {
     this.sleeps = store.sleeps === true;
     const { replicated, findLoss, onDue, scan, prune, readNote, writeNote, canaryKeys } = store;
     if (replicated) this.replicated = replicated.bind(store);
-    if (findLoss) this.findLoss = (known) => findLoss.call(store, this.#hashIndexes(known));
+    if (findLoss) this.findLoss = (knownRecords) => findLoss.call(store, this.#hashIndexes(knownRecords));
     if (onDue) this.onDue = onDue.bind(store);
     if (prune) this.prune = prune.bind(store);
     if (readNote) this.readNote = readNote.bind(store);
@@ -112,7 +112,7 @@ export class SealedStore implements RecordStore {
 
   async read(keys: readonly string[]): Promise<readonly (VersionedRecord | null)[]> {
     const records = await this.#store.read(keys);
-    const keyedRecords = records.map((versioned, at) => ({ versioned, key: keys[at] ?? "" }));
+    const keyedRecords = records.map((versioned, index) => ({ versioned, key: keys[index] ?? "" }));
     await this.#refreshForUnknownKeys(records);
     return keyedRecords.map(({ versioned, key }) => (versioned === null ? null : this.#open(versioned, key)));
   }
@@ -124,11 +124,11 @@ export class SealedStore implements RecordStore {
     const results = await this.#store.swap(items.map((item) => this.#seal(item)));
     const currents = results.map((result) => (result.kind === "conflict" ? result.current : null));
     await this.#refreshForUnknownKeys(currents);
-    return results.map((result, at) => {
-      const current = currents[at] ?? null;
+    return results.map((result, index) => {
+      const current = currents[index] ?? null;
       return current === null
         ? result
-        : { kind: "conflict", current: this.#open(current, items[at]?.key ?? "") };
+        : { kind: "conflict", current: this.#open(current, items[index]?.key ?? "") };
     });
   }
 
@@ -150,18 +150,23 @@ export class SealedStore implements RecordStore {
     const isNamed = [tenant, event, id, referenceId].some((text) => text !== undefined);
     const hashed = isNamed ? this.#keys.all.map(({ labels }) => labels.hashFilter(filter)) : [];
     const pages = await Promise.all(
-      [filter, ...hashed].map((one) => this.#store.list(one, cursor, limit, first)),
+      [filter, ...hashed].map((eachFilter) => this.#store.list(eachFilter, cursor, limit, first)),
     );
     const { events, next } = mergePages(pages, limit, first);
     await this.#refreshForUnknownKeys(events.map(({ versioned }) => versioned));
-    const opened = events.map((event) => this.#openEvent(event));
-    return { events: opened.filter((event) => mayMatchFilter(filter, event)), next };
+    const openedEvents = events.map((event) => this.#openEvent(event));
+    return { events: openedEvents.filter((event) => mayMatchFilter(filter, event)), next };
   }
 
   /** Of a sealed record, the store's summary has only hashes. */
   #openEvent({ eventId, acceptedAt, versioned, summary }: ListedEvent): ListedEvent {
-    const opened = this.#open(versioned, recordKeyOf(eventId));
-    return { eventId, acceptedAt, versioned: opened, summary: opened === versioned ? summary : undefined };
+    const openedRecord = this.#open(versioned, recordKeyOf(eventId));
+    return {
+      eventId,
+      acceptedAt,
+      versioned: openedRecord,
+      summary: openedRecord === versioned ? summary : undefined,
+    };
   }
 
   counts(): ReturnType<RecordStore["counts"]> {
@@ -198,43 +203,47 @@ export class SealedStore implements RecordStore {
     };
   }
 
-  #hashIndexes(known: readonly KnownRecord[]): readonly KnownRecord[] {
-    return known.map((one) => {
-      const keyId = this.#keyIdByVersion.get(one.version) ?? UNSEALED;
+  #hashIndexes(knownRecords: readonly KnownRecord[]): readonly KnownRecord[] {
+    return knownRecords.map((knownRecord) => {
+      const keyId = this.#keyIdByVersion.get(knownRecord.version) ?? UNSEALED;
       const derivedKey = keyId === UNSEALED ? null : this.#keys.find(keyId);
-      if (derivedKey === null) return one;
-      const isListed = !this.#unlistedVersions.has(one.version);
-      return { ...one, index: isListed ? derivedKey.labels.hashIndex(one.index) : withoutLabels(one.index) };
+      if (derivedKey === null) return knownRecord;
+      const isListed = !this.#unlistedVersions.has(knownRecord.version);
+      return {
+        ...knownRecord,
+        index: isListed ? derivedKey.labels.hashIndex(knownRecord.index) : withoutLabels(knownRecord.index),
+      };
     });
   }
 
   async #openAll<T extends VersionedRecord>(
     records: readonly T[],
-    keyOf: (one: T) => string,
+    keyOf: (versioned: T) => string,
   ): Promise<readonly T[]> {
     await this.#refreshForUnknownKeys(records);
-    return records.map((one) => this.#open(one, keyOf(one)));
+    return records.map((versioned) => this.#open(versioned, keyOf(versioned)));
   }
 
   async #refreshForUnknownKeys(records: readonly (VersionedRecord | null)[]): Promise<void> {
-    const isMissing = records.some((one) => {
-      const sealed = one !== null && isUnreadable(one.record) ? one.record.sealed : undefined;
+    const isMissing = records.some((versioned) => {
+      const sealed =
+        versioned !== null && isUnreadable(versioned.record) ? versioned.record.sealed : undefined;
       return sealed !== undefined && this.#keys.find(sealed.keyId) === null;
     });
     if (isMissing) await this.#keys.refreshForUnknownKey(this.#environment, this.#notify);
   }
 
-  #open<T extends VersionedRecord>(stored: T, key: string): T {
-    const { record, version } = stored;
+  #open<T extends VersionedRecord>(versioned: T, key: string): T {
+    const { record, version } = versioned;
     if (!isUnreadable(record)) {
       if (!isCanary(key)) this.#rememberKey(version, UNSEALED);
-      return stored;
+      return versioned;
     }
     const { sealed } = record;
-    if (sealed === undefined) return stored;
+    if (sealed === undefined) return versioned;
     this.#rememberKey(version, sealed.keyId);
     if (sealed.isUnlisted) this.#unlistedVersions.add(version);
-    return { ...stored, record: openRecord(sealed, key, this.#keys) };
+    return { ...versioned, record: openRecord(sealed, key, this.#keys) };
   }
 
   #rememberKey(version: string, keyId: string | null): void {

@@ -32,8 +32,8 @@ export function hmac(options: HmacOptions): Verifier {
   const { secret, secretEncoding = "utf8", algorithm = "sha256" } = options;
   checkChoice("secretEncoding of hmac", secretEncoding, { utf8: true, base64: true, hex: true });
   checkChoice("algorithm of hmac", algorithm, { sha256: true, sha384: true, sha512: true, sha1: true });
-  const load = (given: Parameters<typeof importEncodedSecrets>[0], option: string) =>
-    importEncodedSecrets(given, option, secretEncoding);
+  const load = (givenSecrets: Parameters<typeof importEncodedSecrets>[0], option: string) =>
+    importEncodedSecrets(givenSecrets, option, secretEncoding);
   return keyedVerifier(
     { keys: secret, name: "secret", load, refusal: "the signature fits none of the secrets" },
     signedTextReader("hmac", options),

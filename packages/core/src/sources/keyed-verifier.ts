@@ -68,7 +68,7 @@ export function keyedVerifier<Given, Key extends { readonly keyId: string }, Rea
         const claim = read(request, now);
         if (!claim.ok) return claim;
         const hint = request.tenant === undefined ? {} : { tenant: request.tenant };
-        return verifyWithKeys(keyring, hint, (found) => verifyWith(found, claim));
+        return verifyWithKeys(keyring, hint, (resolvedKeys) => verifyWith(resolvedKeys, claim));
       },
     };
   });

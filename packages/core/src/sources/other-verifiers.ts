@@ -142,7 +142,7 @@ export function anyOf(...verifiers: readonly [Verifier, Verifier, ...Verifier[]]
     }
     return {
       usesResolver: boundVerifiers.some(({ usesResolver: resolves }) => resolves),
-      prepare: async () => (await Promise.all(boundVerifiers.map((one) => one.prepare()))).flat(),
+      prepare: async () => (await Promise.all(boundVerifiers.map((verifier) => verifier.prepare()))).flat(),
       verify: (request, now) => tryFrom(0, request, now, null),
     };
   });
@@ -214,9 +214,9 @@ export function customVerifier(verifyFunction: VerifyFunction): VerifierFactory 
 const REFUSAL_CODES: ReadonlySet<unknown> = new Set(CODES_BY_CLOSENESS);
 
 /** Checks the function's verdict. Nothing but `ok: true` lets a delivery pass. */
-function toVerdict(returned: VerifyResult, option: string): AuthenticVerdict | InauthenticVerdict {
-  const verdict = returned as Partial<Record<string, unknown>> | null | undefined;
-  if (verdict?.ok === false && REFUSAL_CODES.has(verdict.code)) return returned as InauthenticVerdict;
+function toVerdict(result: VerifyResult, option: string): AuthenticVerdict | InauthenticVerdict {
+  const verdict = result as Partial<Record<string, unknown>> | null | undefined;
+  if (verdict?.ok === false && REFUSAL_CODES.has(verdict.code)) return result as InauthenticVerdict;
   if (verdict?.ok !== true)
     throw wrongVerdictError(option, "neither { ok: true } nor { ok: false, code, why }");
   const {
@@ -225,7 +225,7 @@ function toVerdict(returned: VerifyResult, option: string): AuthenticVerdict | I
     tenant,
     content = null,
     signedHeaders = {},
-  } = returned as Extract<VerifyResult, { ok: true }>;
+  } = result as Extract<VerifyResult, { ok: true }>;
   if (content !== null && !(content instanceof Uint8Array))
     throw wrongVerdictError(option, "a content that is not bytes");
   const time = signedAt === null ? null : signedAt.getTime();
@@ -247,6 +247,6 @@ function toVerdict(returned: VerifyResult, option: string): AuthenticVerdict | I
   };
 }
 
-function wrongVerdictError(option: string, what: string): PayhooksError {
-  return invalidOptionError(`${option} returned ${what}.`, "Return what the type VerifyResult says.");
+function wrongVerdictError(option: string, problem: string): PayhooksError {
+  return invalidOptionError(`${option} returned ${problem}.`, "Return what the type VerifyResult says.");
 }

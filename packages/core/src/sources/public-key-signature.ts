@@ -48,8 +48,8 @@ export function publicKeySignature(options: PublicKeySignatureOptions): Verifier
     "ecdsa-sha256": true,
     ed25519: true,
   });
-  const load = (given: Parameters<typeof importKeysOf>[0], option: string) =>
-    importKeysOf(given, option, algorithm);
+  const load = (givenKeys: Parameters<typeof importKeysOf>[0], option: string) =>
+    importKeysOf(givenKeys, option, algorithm);
   return keyedVerifier(
     { keys: key, name: "key", load, refusal: "the signature fits none of the keys" },
     signedTextReader("publicKeySignature", options),

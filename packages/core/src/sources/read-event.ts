@@ -25,12 +25,12 @@ const MAX_ID_CHARS = 1_024;
 
 /** Asks `read`, and checks what it says. Throws `UnusableDelivery`, or what `read` throws. */
 export function readEvent({ read, stageOf }: SourceDefinition, delivered: SourceDelivery): CheckedEvent {
-  const returned: unknown = read(delivered);
-  if (typeof returned !== "object" || returned === null) throw new UnusableDelivery("read returned no event");
-  if (typeof (returned as { then?: unknown }).then === "function") {
+  const result: unknown = read(delivered);
+  if (typeof result !== "object" || result === null) throw new UnusableDelivery("read returned no event");
+  if (typeof (result as { then?: unknown }).then === "function") {
     throw new UnusableDelivery("read returned a promise, but it has to be synchronous");
   }
-  const event = returned as Readonly<Record<string, unknown>>;
+  const event = result as Readonly<Record<string, unknown>>;
   const name = textIn(event, "name", MAX_NAME_CHARS);
   if (name === null || name === "*") throw new UnusableDelivery("read returned no name");
   const hasStages = stageOf !== null;

@@ -53,7 +53,7 @@ export function sourceFlow(
     };
     const verdict = verifier.verify(request, now);
     return isThenable(verdict)
-      ? verdict.then((known) => accept(request, known, now))
+      ? verdict.then((knownVerdict) => accept(request, knownVerdict, now))
       : accept(request, verdict, now);
   }
 
@@ -71,7 +71,7 @@ export function sourceFlow(
       return value;
     };
     for (const header of definition.keepHeaders) if (!(header in signedHeaders)) readUnsignedHeader(header);
-    const stored: StoredDelivery = {
+    const storedDelivery: StoredDelivery = {
       flow: name,
       tenant: verdict.tenant ?? ONLY_TENANT,
       arrivedBy: "webhook",
@@ -83,9 +83,9 @@ export function sourceFlow(
       signedHeaders: Object.keys(signedHeaders),
       ...(signedAt === null ? {} : { signedAt }),
     };
-    const reply = handshakeOf(stored, readUnsignedHeader);
+    const reply = handshakeOf(storedDelivery, readUnsignedHeader);
     if (reply !== null) return { ok: null, reply };
-    const reading = readingOf(stored, readUnsignedHeader);
+    const reading = readingOf(storedDelivery, readUnsignedHeader);
     if (verdict.outsideWindow !== null) {
       const { verified, leftOut } = reading;
       const event = reading.event;
@@ -101,13 +101,13 @@ export function sourceFlow(
   }
 
   function handshakeOf(
-    stored: StoredDelivery,
+    storedDelivery: StoredDelivery,
     readUnsignedHeader: (name: string) => string | null,
   ): Reply | null {
     if (definition.handshake === null) return null;
     let answer: Answer | null;
     try {
-      answer = definition.handshake(sourceDeliveryOf(stored, definition.body, readUnsignedHeader));
+      answer = definition.handshake(sourceDeliveryOf(storedDelivery, definition.body, readUnsignedHeader));
     } catch {
       // `read` finds the same fault, and the delivery is held with its reason.
       return null;
@@ -143,7 +143,7 @@ export function sourceFlow(
       checkedEvent.tenant !== null &&
       delivery.tenant !== ONLY_TENANT &&
       checkedEvent.tenant !== delivery.tenant;
-    const stored =
+    const storedDelivery =
       checkedEvent.tenant === null || isForeign ? delivery : { ...delivery, tenant: checkedEvent.tenant };
     const { id, name: event, status, fixedFacts, searchReference, subject, occurredAt } = checkedEvent;
     const hold = isForeign
@@ -162,19 +162,19 @@ export function sourceFlow(
         lastRank: checkedEvent.stage === null ? undefined : definition.lastStage,
         fixedFacts,
         amount: null,
-        signedAt: stored.signedAt ?? null,
+        signedAt: storedDelivery.signedAt ?? null,
         hold,
         reference: null,
         referenceId: null,
         subject:
           subject === null || occurredAt === null ? undefined : { name: subject, at: occurredAt.getTime() },
       },
-      stored,
+      storedDelivery,
       lifetimes,
     );
     const verifiedEvent = { ...verified, referenceId: searchReference };
     return withCachedReading(
-      new ReadDelivery(verifiedEvent, hold === null ? () => eventIn(checkedEvent, stored) : null),
+      new ReadDelivery(verifiedEvent, hold === null ? () => eventIn(checkedEvent, storedDelivery) : null),
     );
   }
 
@@ -205,8 +205,9 @@ export function sourceFlow(
     windowMs,
     prepare: async () => [...(await verifier.prepare()), ...warningsOf(name, definition)],
     verify,
-    read: (stored) =>
-      cachedReading(stored, definition) ?? readingOf(stored, (header) => stored.headers?.[header] ?? null),
+    read: (storedDelivery) =>
+      cachedReading(storedDelivery, definition) ??
+      readingOf(storedDelivery, (header) => storedDelivery.headers?.[header] ?? null),
     eventFromName(event, tenant, now) {
       const { stageOf, lastStage } = definition;
       const { status = "" } = event;

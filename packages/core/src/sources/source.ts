@@ -261,8 +261,8 @@ export function source<
 }
 
 /** The parts that {@link source} made; null for anything else. */
-export function definitionOf(given: unknown): SourceDefinition | null {
-  return typeof given === "object" && given !== null ? (definitions.get(given) ?? null) : null;
+export function definitionOf(value: unknown): SourceDefinition | null {
+  return typeof value === "object" && value !== null ? (definitions.get(value) ?? null) : null;
 }
 
 function schemasIn(events: unknown): Schemas | null {

@@ -181,10 +181,12 @@ export class FileCheck {
   #knownStats(path: string): Stats | null {
     return path === this.#path
       ? this.#openedStats
-      : (this.#companions.find(([one]) => one === path)?.[1] ?? null);
+      : (this.#companions.find(([companion]) => companion === path)?.[1] ?? null);
   }
 }
 
-function isSameFile(now: Stats | null, opened: Stats | null): boolean {
-  return now !== null && now.ino === opened?.ino && now.dev === opened.dev;
+function isSameFile(currentStats: Stats | null, openedStats: Stats | null): boolean {
+  return (
+    currentStats !== null && currentStats.ino === openedStats?.ino && currentStats.dev === openedStats.dev
+  );
 }

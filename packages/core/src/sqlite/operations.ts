@@ -59,9 +59,9 @@ export function hideDue(tables: Tables, limit: Lanes, hideMs: number, now: numbe
 }
 
 /** These records, and what else is due. */
-export function dueRecordsOf(tables: Tables, taken: readonly RecordRow[], now: number): DueRecords {
+export function dueRecordsOf(tables: Tables, takenRows: readonly RecordRow[], now: number): DueRecords {
   return {
-    records: taken.map((row) => ({ key: row.key, ...decodeRow(row) })),
+    records: takenRows.map((row) => ({ key: row.key, ...decodeRow(row) })),
     left: { usual: tables.countDue("usual", now), patient: tables.countDue("patient", now) },
     nextDueAt: tables.nextDueAt(now),
   };

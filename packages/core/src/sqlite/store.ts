@@ -179,16 +179,16 @@ class SqliteStore implements RecordStore {
     return this.#openFile.datasetId;
   }
 
-  async findLoss(known: readonly KnownRecord[]): Promise<Loss | null> {
+  async findLoss(knownRecords: readonly KnownRecord[]): Promise<Loss | null> {
     const openFile = this.#openFileOrNull;
-    if (openFile !== null) this.#unreportedLoss ??= this.#lossOf(openFile, known);
+    if (openFile !== null) this.#unreportedLoss ??= this.#lossOf(openFile, knownRecords);
     const loss = this.#unreportedLoss;
     this.#unreportedLoss = null;
     if (this.#openFileOrNull === null && !this.#isClosed) void this.open().catch(() => {});
     return loss;
   }
 
-  #lossOf(openFile: OpenFile, known: readonly KnownRecord[]): Loss | null {
+  #lossOf(openFile: OpenFile, knownRecords: readonly KnownRecord[]): Loss | null {
     try {
       openFile.fileCheck.noteOtherCommits();
       if (openFile.fileCheck.isOverwritten) throw new FileOverwrittenError("The file was overwritten.");
@@ -209,7 +209,7 @@ class SqliteStore implements RecordStore {
         this.#openFileOrNull = { ...openFile, datasetId };
         return "replaced";
       }
-      return known.every((one) => openFile.tables.has(one)) ? null : "missing";
+      return knownRecords.every((record) => openFile.tables.has(record)) ? null : "missing";
     } catch (error) {
       if (!isTableMissing(error)) throw error;
       this.#openFileOrNull = {
@@ -265,8 +265,8 @@ class SqliteStore implements RecordStore {
   async takeDue(limit: Lanes, hideMs: number): Promise<DueRecords> {
     const { tables } = this.#openFile;
     // Polls without the lock at first, because most polls find nothing.
-    const taken = isAnyDue(tables, limit, this.now()) ? await this.#hideDue(limit, hideMs) : [];
-    return dueRecordsOf(tables, taken, this.now());
+    const takenRows = isAnyDue(tables, limit, this.now()) ? await this.#hideDue(limit, hideMs) : [];
+    return dueRecordsOf(tables, takenRows, this.now());
   }
 
   #hideDue(limit: Lanes, hideMs: number): Promise<readonly RecordRow[]> {

@@ -58,12 +58,12 @@ export class Writer {
     const writes = this.#queue;
     try {
       const values = this.#commit(() => writes.map(({ work }) => work()));
-      for (const [at, { resolve }] of this.#takeQueue().entries()) resolve(values[at]);
+      for (const [index, { resolve }] of this.#takeQueue().entries()) resolve(values[index]);
     } catch (error) {
       const isGone = error instanceof FileGoneError || error instanceof LogGoneError;
       const concernsAll = isBusy(error) || error instanceof UnclearCommitError || isGone;
       if (writes.length === 1 || concernsAll) throw error;
-      for (const one of this.#takeQueue()) this.#writeAlone(one);
+      for (const write of this.#takeQueue()) this.#writeAlone(write);
     }
   }
 

@@ -139,11 +139,11 @@ export function anyConnectEvent(
 /** A genuine callback with one field changed after it was signed. */
 export function forgedCallback(
   fields: CallbackFields,
-  changed: CallbackFields,
+  changedFields: CallbackFields,
   privateKey: string,
 ): SignedDelivery {
   const { rawBody } = signPaymentCallback(fields, privateKey);
-  return asDelivery({ ...(JSON.parse(rawBody.toString()) as object), ...changed });
+  return asDelivery({ ...(JSON.parse(rawBody.toString()) as object), ...changedFields });
 }
 
 /** Two bodies with the same signature: the one that the service sent, and the one that an attacker made from it. */

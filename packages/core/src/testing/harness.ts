@@ -139,14 +139,14 @@ export async function createHarness(
   const clock = steppedClock(now, runDueEvents);
   const memory = memoryStore({ clock, maxRecords: 10_000, maxUnfinished: 10_000 });
   /** Records as they were while a handler ran, by event and handler. */
-  const running = new Map<string, VersionedRecord>();
+  const startedRecords = new Map<string, VersionedRecord>();
   const store: RecordStore = {
     ...memory,
     swap(items) {
       for (const { key, version, record } of items) {
         for (const [slotKey, { work }] of Object.entries(record.slots)) {
           for (const [name, { state }] of Object.entries(work?.handlerStates ?? {})) {
-            if (state === "started") running.set(`${key}${slotKey} ${name}`, { version, record });
+            if (state === "started") startedRecords.set(`${key}${slotKey} ${name}`, { version, record });
           }
         }
       }
@@ -254,17 +254,17 @@ export async function createHarness(
     },
     async crashAfter(handler, delivery) {
       const { eventId } = delivery;
-      const stored = running.get(`${eventId} ${handler}`);
+      const startedRecord = startedRecords.get(`${eventId} ${handler}`);
       const isDone = notices.some(
         (notice) => notice.type === "done" && notice.eventId === eventId && notice.handler === handler,
       );
-      if (eventId === null || stored === undefined || !isDone) {
+      if (eventId === null || startedRecord === undefined || !isDone) {
         throw new Error(
           `The handler "${handler}" has not finished on this delivery. crashAfter needs one that has.`,
         );
       }
       const { ran } = await recordRuns(async () => {
-        memory.restore(recordKeyOf(eventId), stored);
+        memory.restore(recordKeyOf(eventId), startedRecord);
         await clock.advance(LEASE_MS + 1);
         await receiver.run(eventId);
       }, eventId);

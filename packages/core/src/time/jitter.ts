@@ -4,7 +4,8 @@
  */
 export function jitterOf(token: string): number {
   let hash = 0;
-  for (let at = 0; at < token.length; at++) hash = (Math.imul(hash, 31) + token.charCodeAt(at)) | 0;
+  for (let index = 0; index < token.length; index++)
+    hash = (Math.imul(hash, 31) + token.charCodeAt(index)) | 0;
   // The upper bits depend on every character, unlike the lowest ones.
   return 0.5 + ((Math.imul(hash, 0x9e3779b1) >>> 8) & 0xffff) / 0x10000;
 }

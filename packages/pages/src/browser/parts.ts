@@ -2,8 +2,8 @@ import { addLocalTimes } from "./times.ts";
 
 /** The element with an id that the page always has. Throws if it has none, or one of another kind. */
 export function requireElement<Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind {
-  const found = document.getElementById(id);
-  if (found instanceof kind) return found;
+  const element = document.getElementById(id);
+  if (element instanceof kind) return element;
   throw new Error(`The page has no ${kind.name} with the id ${id}.`);
 }
 

@@ -24,7 +24,7 @@ export function answerFailure(
   problems: readonly Problem[] = [],
 ): Response {
   const errors: Record<string, string[]> = {};
-  for (const { field, message: what } of problems) errors[field] = [...(errors[field] ?? []), what];
+  for (const { field, message: text } of problems) errors[field] = [...(errors[field] ?? []), text];
   const hasErrors = problems.length > 0;
   return c.json(
     {

@@ -65,16 +65,16 @@ export function readParameters(
   };
 
   const oneOf = <Value extends string>(name: string, value: unknown, allowed: readonly Value[]): Value => {
-    const found = allowed.find((one) => one === value);
-    if (found === undefined)
+    const match = allowed.find((choice) => choice === value);
+    if (match === undefined)
       problem(name, isGiven(value) ? `must be one of ${allowed.join(", ")}` : "is required");
-    return found ?? (allowed[0] as Value);
+    return match ?? (allowed[0] as Value);
   };
 
   const mediums = new Map(rules.mediums.map((medium) => [rules.names.medium(medium), medium]));
   const mediumOf = (name: string, value: unknown): Medium => {
-    const read = oneOf(name, value, [...mediums.keys()]);
-    return mediums.get(read) ?? "PAY";
+    const mediumName = oneOf(name, value, [...mediums.keys()]);
+    return mediums.get(mediumName) ?? "PAY";
   };
 
   return {
@@ -126,8 +126,8 @@ export function readParameters(
       else if (!Array.isArray(value) || value.length === 0) {
         problem("supported_mediums", "must be an array that is not empty");
       } else {
-        const read = value.map((one, index) => mediumOf(`supported_mediums[${index}]`, one ?? ""));
-        return MEDIUMS.filter((medium) => read.includes(medium));
+        const chosenMediums = value.map((name, index) => mediumOf(`supported_mediums[${index}]`, name ?? ""));
+        return MEDIUMS.filter((medium) => chosenMediums.includes(medium));
       }
       return [];
     },

@@ -39,12 +39,12 @@ export function apiRoutes(dependencies: ApiDependencies): Hono<ServerEnv> {
   const authenticate =
     (...keys: readonly (() => string)[]): MiddlewareHandler<ServerEnv> =>
     async (c, next) => {
-      const given = c.req.header("x-api-key");
-      if (keys.some((key) => isKey(given, key()))) return next();
+      const givenKey = c.req.header("x-api-key");
+      if (keys.some((key) => isKey(givenKey, key()))) return next();
       return answerFailure(
         c,
         401,
-        given === undefined ? "Missing API key: set X-API-Key." : "Invalid API key.",
+        givenKey === undefined ? "Missing API key: set X-API-Key." : "Invalid API key.",
       );
     };
 
@@ -111,8 +111,8 @@ export function apiRoutes(dependencies: ApiDependencies): Hono<ServerEnv> {
   api.post("/api/v2/payment/checkout", placeOrder("checkout"));
 
   /** For an unknown transaction, the service answers with a success and a message (specification, Errors 1). */
-  const notFound = (c: Context<ServerEnv>, what: string) =>
-    answerSuccess(c, { message: `No transaction was found for the ${what}.` });
+  const notFound = (c: Context<ServerEnv>, idName: string) =>
+    answerSuccess(c, { message: `No transaction was found for the ${idName}.` });
   api.get("/api/v2/payment/transaction/ref/:reference", (c) => {
     const reference = c.req.param("reference");
     const record = transactions.byReference(reference);

@@ -68,12 +68,12 @@ filter?.addEventListener("input", () => {
 });
 
 function query(): string {
-  const wanted = new URLSearchParams();
+  const parameters = new URLSearchParams();
   const values = new FormData(filter ?? undefined);
   const search = String(values.get("search") ?? "").trim();
-  if (search) wanted.set("search", search);
-  if (values.has("failed")) wanted.set("failed", "1");
-  return String(wanted) === "" ? "" : `?${wanted}`;
+  if (search) parameters.set("search", search);
+  if (values.has("failed")) parameters.set("failed", "1");
+  return String(parameters) === "" ? "" : `?${parameters}`;
 }
 
 /** Subscribes to the changes before it fetches the lists, so that no change is missed in between. */
@@ -123,6 +123,6 @@ export function followChanges(onOpen?: () => void): void {
     setLive("lost", "not connected");
   };
   events.onmessage = ({ data }) => {
-    for (const one of JSON.parse(data) as readonly Fragment[]) show(one);
+    for (const fragment of JSON.parse(data) as readonly Fragment[]) show(fragment);
   };
 }

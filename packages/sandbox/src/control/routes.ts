@@ -35,7 +35,7 @@ export function controlRoutes(sandbox: Sandbox): Hono<ServerEnv> {
   );
   control.post("/transactions/:id/status", async (c) => {
     const { status, ...step } = await jsonBody(c);
-    const isStatus = (value: unknown): value is TransactionStatus => STATUSES.some((one) => one === value);
+    const isStatus = (value: unknown): value is TransactionStatus => STATUSES.some((name) => name === value);
     if (!isStatus(status)) throw parameterError("status", `must be one of ${STATUSES.join(", ")}`);
     toPath([{ ...step, status }]);
     return answerSuccess(c, transactions.setStatus(c.req.param("id"), status, step));
@@ -121,8 +121,8 @@ function keysAsJson({ keys }: Sandbox): Record<string, string> {
   return { publicKey, keyId, apiKey, connectApiKey, merchantId, masterMerchantId, userId };
 }
 
-function requireFound<Value>(value: Value | undefined, what: string): Value {
-  if (value === undefined) throw new SandboxError("ERR_NOT_FOUND", `There is no such ${what}.`);
+function requireFound<Value>(value: Value | undefined, kind: string): Value {
+  if (value === undefined) throw new SandboxError("ERR_NOT_FOUND", `There is no such ${kind}.`);
   return value;
 }
 

@@ -134,8 +134,8 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     const faults = activeFaults.map(({ kind }) => kind);
     let signed = record.signed;
     try {
-      const changed = await signer.signWith(record.message, activeFaults);
-      signed = changed ?? (signAnew ? signer.sign(record.message, dependencies.stamp()) : signed);
+      const faultyMessage = await signer.signWith(record.message, activeFaults);
+      signed = faultyMessage ?? (signAnew ? signer.sign(record.message, dependencies.stamp()) : signed);
     } catch (thrown) {
       const error = `the sandbox could not sign it: ${String(thrown)}`;
       const at = isoTime(clock.now());
@@ -188,9 +188,9 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
 
   /** Replaces the delivery by the FAILED from which the forgery is made. Retries send that FAILED. */
   const replaceByFailed = (record: DeliveryRecord): DeliveryRecord => {
-    const failed = record.status === "FAILED" ? null : dependencies.fail(record);
-    if (failed === null) return record;
-    const { status, message } = failed;
+    const replacement = record.status === "FAILED" ? null : dependencies.fail(record);
+    if (replacement === null) return record;
+    const { status, message } = replacement;
     return update(record.id, { status, message, signed: signer.sign(message) }) ?? record;
   };
 
@@ -202,7 +202,10 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   ): void => {
     const record = log.get(id);
     if (record === undefined) return;
-    const numbered = results.map((one, index) => ({ ...one, number: record.attempts.length + 1 + index }));
+    const numbered = results.map((result, index) => ({
+      ...result,
+      number: record.attempts.length + 1 + index,
+    }));
     const attempts = [...record.attempts, ...numbered];
     const next = decideNext({ ...record, attempts }, key);
     for (const attempt of numbered) {
@@ -290,8 +293,8 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
 }
 
 /** An uncaught error would end the process of the sandbox's user. */
-function warnAbout(what: string): (error: unknown) => void {
-  return (error) => process.emitWarning(`${what} failed: ${String(error)}`, "PayhooksSandboxWarning");
+function warnAbout(action: string): (error: unknown) => void {
+  return (error) => process.emitWarning(`${action} failed: ${String(error)}`, "PayhooksSandboxWarning");
 }
 
 /** A reset aborts it, and with it every attempt that is under way. */

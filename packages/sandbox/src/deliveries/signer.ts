@@ -38,10 +38,10 @@ export function createSigner(source: {
   const strangerSecret = randomBytes(24).toString("hex");
 
   /** Signs fields under their names on the wire. */
-  const signFields = (fields: CallbackFields, key: SigningKey, sent = fields): SignedMessage => {
+  const signFields = (fields: CallbackFields, key: SigningKey, sentFields = fields): SignedMessage => {
     const text = canonicalString(fields);
     const signature = signCanonicalString(text, key.privateKey);
-    const body = JSON.stringify({ ...sent, signature });
+    const body = JSON.stringify({ ...sentFields, signature });
     return { body, headers: jsonHeaders(body), canonicalString: text, signature, keyId: key.id };
   };
 
@@ -71,18 +71,18 @@ export function createSigner(source: {
       const extra = changing.find(({ kind }) => kind === "extra-field");
       const stale = changing.find(({ kind }) => kind === "stale-timestamp");
       const field = extra && (extra.field ?? DEFAULT_FIELD);
-      const added = field === undefined ? {} : { [field.name]: field.value };
+      const extraField = field === undefined ? {} : { [field.name]: field.value };
       const staleTime = stale && source.now() - (stale.ageMs ?? DEFAULT_STALE_AGE_MS);
 
       let signed: SignedMessage;
       if (message.flow === "connect") {
         const occurred = staleTime === undefined ? {} : { occurred_at: isoTime(staleTime) };
         const secret = kinds.has("wrong-key") ? strangerSecret : source.secret();
-        signed = signEnvelope({ ...message.envelope, ...occurred, ...added }, secret);
+        signed = signEnvelope({ ...message.envelope, ...occurred, ...extraField }, secret);
       } else {
         const timestamp =
           staleTime === undefined ? {} : { timestamp: `${isoTime(staleTime).slice(0, -1)}000000Z` };
-        const fields = { ...names.fields({ ...message.fields, ...timestamp }), ...added };
+        const fields = { ...names.fields({ ...message.fields, ...timestamp }), ...extraField };
         if (kinds.has("wrong-key")) strangerKey ??= generateSigningKey(source.now());
         const key = kinds.has("wrong-key") && strangerKey ? await strangerKey : source.key();
         const { genuine, forged } = kinds.has("resplit")

@@ -34,15 +34,15 @@ export function createTransport(
   const http = new HttpAgent({ maxSockets: MAX_SOCKETS });
   const https = new HttpsAgent({ maxSockets: MAX_SOCKETS, ...(options.ca && { ca: options.ca }) });
 
-  const post = (wanted: PostRequest): Promise<PostResult> => {
+  const post = (postRequest: PostRequest): Promise<PostResult> => {
     const startedAt = performance.now();
-    const sent = new Promise<Omit<PostResult, "durationMs">>((resolve) => {
-      const secure = new URL(wanted.url).protocol === "https:";
-      const request = (secure ? httpsRequest : httpRequest)(wanted.url, {
+    const whenAnswered = new Promise<Omit<PostResult, "durationMs">>((resolve) => {
+      const secure = new URL(postRequest.url).protocol === "https:";
+      const request = (secure ? httpsRequest : httpRequest)(postRequest.url, {
         method: "POST",
-        headers: wanted.headers,
+        headers: postRequest.headers,
         agent: secure ? https : http,
-        signal: wanted.signal,
+        signal: postRequest.signal,
       });
       const timeout = `no answer within ${options.answerTimeoutMs} ms`;
       const stopTimer = clock.after(options.answerTimeoutMs, () => request.destroy(new Error(timeout)));
@@ -52,18 +52,18 @@ export function createTransport(
       };
       request.on("error", (error) => end({ answer: null, error: describe(error) }));
       request.on("response", (response) => readExcerpt(response, end));
-      if (!wanted.resetMidBody) {
-        request.end(wanted.body);
+      if (!postRequest.resetMidBody) {
+        request.end(postRequest.body);
         return;
       }
-      request.write(wanted.body.slice(0, Math.floor(wanted.body.length / 2)), () => {
+      request.write(postRequest.body.slice(0, Math.floor(postRequest.body.length / 2)), () => {
         end({ answer: null, error: "connection reset in the middle of the body (fault)" });
         request.socket?.resetAndDestroy();
         request.destroy();
       });
     });
     // Node throws at once if it can make no request of the address, as of a user name with a broken escape.
-    const settled = sent.catch((error: Error) => ({ answer: null, error: describe(error) }));
+    const settled = whenAnswered.catch((error: Error) => ({ answer: null, error: describe(error) }));
     return settled.then((result) => ({
       ...result,
       durationMs: Math.round((performance.now() - startedAt) * 10) / 10,

@@ -17,14 +17,17 @@ export interface Merchant {
 type PartialMerchant = { readonly [Key in keyof Merchant]?: string | undefined };
 
 /** Members that are not given are as saved, and members that are not saved are made at random. */
-export function createMerchant(given: PartialMerchant = {}, saved: PartialMerchant = {}): Merchant {
+export function createMerchant(
+  givenMembers: PartialMerchant = {},
+  savedMembers: PartialMerchant = {},
+): Merchant {
   const random = (prefix: string) => `${prefix}_${randomBytes(18).toString("hex")}`;
   return {
-    merchantId: given.merchantId ?? saved.merchantId ?? randomUUID(),
-    masterMerchantId: given.masterMerchantId ?? saved.masterMerchantId ?? `mm_${randomUUID()}`,
-    userId: given.userId ?? saved.userId ?? randomUUID(),
-    apiKey: given.apiKey ?? saved.apiKey ?? `${random("pk_sandbox")}:${random("sk_sandbox")}`,
-    connectApiKey: given.connectApiKey ?? saved.connectApiKey ?? random("ck_sandbox"),
+    merchantId: givenMembers.merchantId ?? savedMembers.merchantId ?? randomUUID(),
+    masterMerchantId: givenMembers.masterMerchantId ?? savedMembers.masterMerchantId ?? `mm_${randomUUID()}`,
+    userId: givenMembers.userId ?? savedMembers.userId ?? randomUUID(),
+    apiKey: givenMembers.apiKey ?? savedMembers.apiKey ?? `${random("pk_sandbox")}:${random("sk_sandbox")}`,
+    connectApiKey: givenMembers.connectApiKey ?? savedMembers.connectApiKey ?? random("ck_sandbox"),
   };
 }
 

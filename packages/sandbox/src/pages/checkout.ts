@@ -13,7 +13,7 @@ export function checkoutPage(
 ): Response | Promise<Response> {
   const { order, transaction } = record;
   const [only, second] = order.supportedMediums ?? [];
-  const selected = second === undefined ? only : undefined;
+  const selectedMedium = second === undefined ? only : undefined;
   const body = card(html`
     ${who(record)}
     <div>
@@ -24,7 +24,7 @@ export function checkoutPage(
     <form method="post" action="/checkout/${transaction.id}">
       <fieldset>
         <legend>Pay with</legend>
-        ${(order.supportedMediums ?? []).map((medium) => choice(medium, medium === selected))}
+        ${(order.supportedMediums ?? []).map((medium) => choice(medium, medium === selectedMedium))}
       </fieldset>
       <div class="choices">
         <button class="primary" name="decision" value="pay">Pay ${groupThousands(order.amount)} ${order.currency}</button>

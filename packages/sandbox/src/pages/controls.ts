@@ -5,8 +5,8 @@ import { CURRENCIES, MEDIUMS, STATUSES } from "../wire.ts";
 import { magicList } from "./magic-list.ts";
 import { pill } from "./parts.ts";
 
-const options = (values: readonly string[], selected = ""): Html[] =>
-  values.map((value) => html`<option ${value === selected && html`selected`}>${value}</option>`);
+const options = (values: readonly string[], selectedValue = ""): Html[] =>
+  values.map((value) => html`<option ${value === selectedValue && html`selected`}>${value}</option>`);
 
 /** The card that starts transactions and checkouts. */
 export function triggerCard(defaultCallbackUrl: string): Html {
@@ -89,10 +89,10 @@ export function connectCard(sandbox: Sandbox): Html {
   const settings = sandbox.settings.get();
   const accounts = sandbox.accounts.list().slice(-5).reverse();
   const settlements = sandbox.settlements.list().slice(-5).reverse();
-  const decide = (path: string, what: string) =>
+  const decide = (path: string, label: string) =>
     html`<div class="actions">${(["approved", "declined"] as const).map(
       (decision) =>
-        html`<button data-post="${path}" data-body="${JSON.stringify({ decision })}" aria-label="${what} ${decision}">${decision === "approved" ? "Approve" : "Decline"}</button>`,
+        html`<button data-post="${path}" data-body="${JSON.stringify({ decision })}" aria-label="${label} ${decision}">${decision === "approved" ? "Approve" : "Decline"}</button>`,
     )}</div>`;
   return html`<section class="card" id="connect" aria-labelledby="connect-title">
   <header><h2 id="connect-title">Connected accounts</h2>${pill(settings.webhook_enabled ? "webhooks on" : "webhooks off")}</header>

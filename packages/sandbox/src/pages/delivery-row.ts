@@ -45,7 +45,7 @@ export function deliveryDetail(delivery: Delivery): Html {
     ${delivery.replayOf && html`<dt>replay of</dt><dd class="mono">${delivery.replayOf}</dd>`}
   </dl>
   ${attempts.length === 0 && html`<p class="hint">No attempt was made yet.</p>`}
-  ${[...attempts].reverse().map((one, index) => attemptCard(one, index === 0))}`;
+  ${[...attempts].reverse().map((attempt, index) => attemptCard(attempt, index === 0))}`;
 }
 
 function attemptCard(attempt: Attempt, isOpen: boolean): Html {

@@ -69,9 +69,9 @@ export function feedFragments(sandbox: Sandbox, filter: FeedFilter, changes: rea
     idOf: (item: Item) => string,
     row: (item: Item) => Html,
   ) => {
-    const shown = new Map(listing.shown.map((item) => [idOf(item), item]));
+    const shownItems = new Map(listing.shown.map((item) => [idOf(item), item]));
     const fragments = idsOf(list).map((id): Fragment => {
-      const item = shown.get(id);
+      const item = shownItems.get(id);
       return { id: `${list}-${id}`, list, html: item === undefined ? "" : String(row(item)) };
     });
     return [...fragments, { id: noteId(list), html: String(note(list, listing, filter)) }];

@@ -50,8 +50,8 @@ export function pageRoutes(sandbox: Sandbox, stream: ChangeStream, callbackUrl: 
     const record = sandbox.transactions.get(id);
     if (!record?.order.supportedMediums) return unknownCheckoutPage(c);
     const form = new URLSearchParams(await bodyText(c));
-    const decision = (["pay", "fail", "cancel"] as const).find((one) => one === form.get("decision"));
-    const medium = MEDIUMS.find((one) => one === form.get("medium"));
+    const decision = (["pay", "fail", "cancel"] as const).find((choice) => choice === form.get("decision"));
+    const medium = MEDIUMS.find((name) => name === form.get("medium"));
     if (decision === undefined) return checkoutPage(c, record, "Choose to pay, to fail or to cancel.");
     try {
       sandbox.transactions.decide(id, decision, medium);

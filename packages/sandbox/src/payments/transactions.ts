@@ -181,8 +181,8 @@ export function createTransactions(dependencies: TransactionsDependencies): Tran
     create(order) {
       if (idOfReference.has(order.reference)) {
         const problem = { field: "reference", message: "must be unique; it was used before" };
-        const what = `The reference ${JSON.stringify(order.reference)} was used before.`;
-        throw new SandboxError("ERR_PARAMETERS", what, { problems: [problem] });
+        const errorText = `The reference ${JSON.stringify(order.reference)} was used before.`;
+        throw new SandboxError("ERR_PARAMETERS", errorText, { problems: [problem] });
       }
       dependencies.onBegin(order);
       const at = isoTime(clock.now());

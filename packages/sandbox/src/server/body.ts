@@ -7,8 +7,8 @@ const bodyTexts = new WeakMap<Request, Promise<string>>();
 
 /** The body as text. It is read only once, however often this is called. Throws `ERR_BODY_TOO_LARGE`. */
 export function bodyText(c: Context<ServerEnv>): Promise<string> {
-  const known = bodyTexts.get(c.req.raw);
-  if (known) return known;
+  const knownText = bodyTexts.get(c.req.raw);
+  if (knownText) return knownText;
   const text = readBody(c.req.raw, c.get("maxBodyBytes"));
   bodyTexts.set(c.req.raw, text);
   return text;

@@ -41,7 +41,7 @@ export interface AcceptPlan {
   readonly maxHeld: number;
   /** The store may have forgotten events that were signed before this time. */
   forgottenBefore(): number;
-  readonly known: KnownFacts;
+  readonly knownFacts: KnownFacts;
   /** The run that the same write begins, if there is something to run. Null: the write begins no run. */
   readonly run: Run | null;
   /**
@@ -71,13 +71,13 @@ const NEEDS_HELD_CHECK: unique symbol = Symbol("needs held");
 export function acceptChange(
   plan: AcceptPlan,
 ): (record: IdempotencyRecord | null, now: number) => ComputedChange<AcceptAnswer> {
-  const { event, known, run } = plan;
+  const { event, knownFacts, run } = plan;
   let lastAnswer: AcceptAnswer | null = null;
-  const isUnknown = (wanted: ReferenceClaim): boolean => {
-    const knownClaim = known.claims.get(wanted.key);
+  const isUnknown = (wantedClaim: ReferenceClaim): boolean => {
+    const knownClaim = knownFacts.claims.get(wantedClaim.key);
     return (
       knownClaim === undefined ||
-      (knownClaim.owner === event.key && !satisfiesClaim(knownClaim.claim, knownClaim.token, wanted))
+      (knownClaim.owner === event.key && !satisfiesClaim(knownClaim.claim, knownClaim.token, wantedClaim))
     );
   };
   return (record, now) => {
@@ -85,7 +85,7 @@ export function acceptChange(
     if (record === null && mayBeForgotten(plan)) return { answer: expiredAnswer(plan), record: null };
     if (record === null) checkClock(event, now);
     const ownClaim = claimAtAcceptance(record, event, now);
-    const holder = ownClaim === null ? null : known.claims.get(ownClaim.key);
+    const holder = ownClaim === null ? null : knownFacts.claims.get(ownClaim.key);
     if (ownClaim !== null && holder === undefined) return needAnswer({ claims: [ownClaim] });
     const before = record === null ? null : finishedClaimsOf(record);
     let step: ReturnType<typeof accept>;
@@ -107,7 +107,7 @@ export function acceptChange(
     const missingClaims =
       changedRecord === null ? [] : claimsToProlong(before, changedRecord, event).filter(isUnknown);
     if (missingClaims.length > 0) return needAnswer({ claims: missingClaims });
-    const isNoted = changedRecord !== null && noteHolders(changedRecord, event.key, known.claims);
+    const isNoted = changedRecord !== null && noteHolders(changedRecord, event.key, knownFacts.claims);
     const isBegin =
       run?.begin(changedRecord, plan.beginWhich === "this" ? slot : "next", now).kind === "leased";
     const state = changedRecord?.slots[slot]?.state ?? null;
@@ -162,6 +162,7 @@ function expiredAnswer({ event, forgottenBefore }: AcceptPlan): AcceptAnswer {
   return { kind: "accepted", accepted, state: null };
 }
 
-function admit(outcome: AcceptOutcome, { known, maxHeld }: AcceptPlan): void {
-  if (outcome === "held" && maxHeld !== Number.POSITIVE_INFINITY && !known.mayBeHeld) throw NEEDS_HELD_CHECK;
+function admit(outcome: AcceptOutcome, { knownFacts, maxHeld }: AcceptPlan): void {
+  if (outcome === "held" && maxHeld !== Number.POSITIVE_INFINITY && !knownFacts.mayBeHeld)
+    throw NEEDS_HELD_CHECK;
 }

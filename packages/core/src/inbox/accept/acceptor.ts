@@ -22,7 +22,7 @@ interface StoreResult {
   readonly answer: Extract<AcceptAnswer, { kind: "accepted" }>;
   /** The run that the same write began; null if it began none. */
   readonly run: Run | null;
-  readonly known: KnownFacts;
+  readonly knownFacts: KnownFacts;
   /** The version of the event's record; null if there is no record. */
   readonly version: string | null;
 }
@@ -80,11 +80,11 @@ export class Acceptor {
 
   /** Applies the table of deduplication. In rare cases a fact is missing. It is then looked up, and the event is tried again. */
   async #store(event: VerifiedEvent, options: LaneOptions, onFailure: OnFailure): Promise<StoreResult> {
-    for (let known = NO_KNOWN_FACTS; ; ) {
+    for (let knownFacts = NO_KNOWN_FACTS; ; ) {
       const run = this.#reserve(event.key, options);
       let result: ChangeResult<AcceptAnswer> | null = null;
       try {
-        result = await this.#write(event, options, known, run, onFailure);
+        result = await this.#write(event, options, knownFacts, run, onFailure);
       } catch (error) {
         // A full store refuses every event. Any other refusal is about this event.
         if (isInboxFullError(error)) this.#core.operations.recordFailure("accept", error);
@@ -93,8 +93,9 @@ export class Acceptor {
         if (run !== null && !isBegun(result?.answer)) await this.#runs.giveUp(run);
       }
       const { answer, version } = result;
-      if (answer.kind === "accepted") return { answer, run: isBegun(answer) ? run : null, known, version };
-      known = await this.#lookUp(answer.need, event, options, known, onFailure);
+      if (answer.kind === "accepted")
+        return { answer, run: isBegun(answer) ? run : null, knownFacts, version };
+      knownFacts = await this.#lookUp(answer.need, event, options, knownFacts, onFailure);
     }
   }
 
@@ -115,7 +116,7 @@ export class Acceptor {
   #write(
     event: VerifiedEvent,
     { deadlineMs = DEFAULT_DEADLINE_MS, delayMs = 0, lane, runAtOnce, trace = null, ...options }: LaneOptions,
-    known: KnownFacts,
+    knownFacts: KnownFacts,
     run: Run | null,
     onFailure: OnFailure,
   ): Promise<ChangeResult<AcceptAnswer>> {
@@ -128,7 +129,7 @@ export class Acceptor {
       trace,
       maxHeld: options.maxHeld ?? Number.POSITIVE_INFINITY,
       forgottenBefore: () => store.forgottenBefore?.(delivery.tenant) ?? Number.NEGATIVE_INFINITY,
-      known,
+      knownFacts,
       run,
       beginWhich: runAtOnce === undefined ? "next" : "this",
     });
@@ -141,10 +142,10 @@ export class Acceptor {
   async #confirm(
     event: VerifiedEvent,
     { runAtOnce, delayMs = 0, lane }: LaneOptions,
-    { answer: { accepted, state }, run, known, version }: StoreResult,
+    { answer: { accepted, state }, run, knownFacts, version }: StoreResult,
     onFailure: OnFailure,
   ): Promise<AcceptResult> {
-    if (accepted.outcome === "held" && known.mayBeHeld) this.#heldQuota.countHeld(event.delivery.tenant);
+    if (accepted.outcome === "held" && knownFacts.mayBeHeld) this.#heldQuota.countHeld(event.delivery.tenant);
     try {
       if (version !== null) await this.#core.store.replicated?.([{ key: event.key, version }]);
     } catch (error) {
@@ -168,18 +169,18 @@ export class Acceptor {
     need: Need,
     { delivery }: VerifiedEvent,
     { maxHeld = Number.POSITIVE_INFINITY }: AcceptOptions,
-    known: KnownFacts,
+    knownFacts: KnownFacts,
     onFailure: OnFailure,
   ): Promise<KnownFacts> {
     if (need === "held") {
       await this.#heldQuota.check(delivery.tenant, maxHeld);
-      return { ...known, mayBeHeld: true };
+      return { ...knownFacts, mayBeHeld: true };
     }
-    const claims = new Map(known.claims);
+    const claims = new Map(knownFacts.claims);
     for (const claim of need.claims) {
       claims.set(claim.key, { claim, ...(await this.#core.claims.acquire(claim, onFailure)) });
     }
-    return { ...known, claims };
+    return { ...knownFacts, claims };
   }
 }
 

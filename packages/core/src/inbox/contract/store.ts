@@ -159,10 +159,10 @@ export interface RecordStore {
    * most. Reports each loss once, and rejects if it cannot find out. Called every two seconds. Leave it out if nobody but this
    * process has the data.
    *
-   * @param known some records (32 at most) that were stored and have not expired. If one of them is gone, or can no longer be
+   * @param knownRecords some records (32 at most) that were stored and have not expired. If one of them is gone, or can no longer be
    * found by what its index says although its version is the same, the data is `missing`.
    */
-  findLoss?(known: readonly KnownRecord[]): Promise<Loss | null>;
+  findLoss?(knownRecords: readonly KnownRecord[]): Promise<Loss | null>;
   /** The records with these keys, in this order; null where there is none, or it has expired. A key may come twice. */
   read(keys: readonly string[]): Awaitable<readonly (VersionedRecord | null)[]>;
   /**

@@ -174,11 +174,11 @@ function reasonTestOf(filter: BulkFilter | null, kind: DecisionKind): (reason: B
   const { reason } = filter;
   if (reason !== undefined) {
     const reasons = new Set(typeof reason === "string" ? [reason] : reason);
-    return (one) => reasons.has(one);
+    return (eventReason) => reasons.has(eventReason);
   }
   if (kind === "erase" || kind === "retry") return () => true;
   const kindByReason: Readonly<Partial<Record<BulkReason, string>>> = HELD_REASONS;
-  return (one) => one !== "discarded" && kindByReason[one] !== "investigate";
+  return (eventReason) => eventReason !== "discarded" && kindByReason[eventReason] !== "investigate";
 }
 
 async function* readByIds({ core }: BulkDecision, ids: readonly string[]): AsyncGenerator<FoundEvent> {
@@ -187,7 +187,7 @@ async function* readByIds({ core }: BulkDecision, ids: readonly string[]): Async
     const page = unique.slice(start, start + PAGE_SIZE);
     const keys = page.filter(isEventId).map(recordKeyOf);
     const records = await core.store.read(keys);
-    const byKey = new Map(keys.map((key, at) => [key, records[at] ?? null]));
+    const byKey = new Map(keys.map((key, index) => [key, records[index] ?? null]));
     for (const eventId of page) yield { eventId, versioned: byKey.get(recordKeyOf(eventId)) ?? null };
   }
 }
@@ -263,7 +263,10 @@ function checkFilter(filter: BulkFilter, name: string | undefined): BulkFilter {
     });
   }
   const { eventIds } = filter;
-  if (eventIds !== undefined && !(isIdList(eventIds) && eventIds.every((one) => typeof one === "string"))) {
+  if (
+    eventIds !== undefined &&
+    !(isIdList(eventIds) && eventIds.every((eventId) => typeof eventId === "string"))
+  ) {
     throw new PayhooksError("ERR_OPTION_INVALID", "The eventIds of a filter are not a list of texts.", {
       fix: "Give the eventId of each event, or leave eventIds out.",
     });

@@ -68,8 +68,8 @@ export function decisions({
     });
     if (isMade(answer) || answer === "already-decided") onDecided();
     if (isMade(answer) && claimsToClose !== null) {
-      const closed = core.claims.close(key, version, claimsToClose);
-      await closed.catch((error: unknown) => core.notify(inboxErrorNotice("claim", error)));
+      const whenClosed = core.claims.close(key, version, claimsToClose);
+      await whenClosed.catch((error: unknown) => core.notify(inboxErrorNotice("claim", error)));
     }
     return answer;
   }
@@ -100,13 +100,14 @@ export function decisions({
     await ready();
     const bulk = { core, kind };
     const list = typeof which === "string" ? [which] : which;
-    const report = await decideAll(bulk, list, options, async (found, decisionToken, dryRun) => {
+    const report = await decideAll(bulk, list, options, async (foundEvent, decisionToken, dryRun) => {
       const name = { decisionToken, revision };
-      let answer = outcomeOf(found, name, rule);
-      if (answer === "decided" && kind === "replay" && (await isSuperseded(found))) answer = "superseded";
+      let answer = outcomeOf(foundEvent, name, rule);
+      if (answer === "decided" && kind === "replay" && (await isSuperseded(foundEvent)))
+        answer = "superseded";
       if (isMade(answer) && !dryRun) {
-        const holders = kind === "replay" ? await holdersOf(found) : NO_HOLDERS;
-        answer = await writeDecision(found, name, rule, holders);
+        const holders = kind === "replay" ? await holdersOf(foundEvent) : NO_HOLDERS;
+        answer = await writeDecision(foundEvent, name, rule, holders);
       }
       if (typeof which === "string" && !isMade(answer) && answer !== "already-decided") {
         throw refusalError(kind, which, answer);

@@ -233,8 +233,8 @@ function slotOfStatus({ statusSlot, slots }: IdempotencyRecord): Slot | undefine
 function amountBefore(record: IdempotencyRecord, event: VerifiedEvent): string | null {
   const before = slotOfStatus(record);
   if (before === undefined || event.amount === null) return null;
-  const known = before.amounts[event.delivery.arrivedBy] ?? Object.values(before.amounts)[0];
-  return known === undefined || known === event.amount ? null : known;
+  const knownAmount = before.amounts[event.delivery.arrivedBy] ?? Object.values(before.amounts)[0];
+  return knownAmount === undefined || knownAmount === event.amount ? null : knownAmount;
 }
 
 /**

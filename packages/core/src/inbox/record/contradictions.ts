@@ -42,6 +42,6 @@ export function countFurtherContradiction({ work }: Slot, now: number): boolean 
   return true;
 }
 
-function countOf(what: string): number {
-  return Number.parseInt(what.slice(COUNT_LINE_PREFIX.length), 10) || 0;
+function countOf(line: string): number {
+  return Number.parseInt(line.slice(COUNT_LINE_PREFIX.length), 10) || 0;
 }

@@ -232,10 +232,10 @@ export function endSlot(
   slot.state = endEntry.what;
   const past = work === null ? null : endedHistoryOf(work, endEntry);
   if (past !== null) slot.past = past;
-  const kept = work === null ? null : replayDataOf(slot, work, endEntry.what);
-  if (kept !== null) {
-    slot.kept = kept;
-    record.expiresAt = Math.max(record.expiresAt, endEntry.at + kept.keepMs);
+  const replayData = work === null ? null : replayDataOf(slot, work, endEntry.what);
+  if (replayData !== null) {
+    slot.kept = replayData;
+    record.expiresAt = Math.max(record.expiresAt, endEntry.at + replayData.keepMs);
   }
   slot.work = null;
 }

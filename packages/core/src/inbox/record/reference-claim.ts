@@ -135,13 +135,13 @@ export interface ClaimContext {
 
 /** Claims a reference, unless another record has it. */
 export function claimReference(
-  stored: IdempotencyRecord | null,
+  storedRecord: IdempotencyRecord | null,
   claim: ReferenceClaim,
   { now, token, forgottenOwner }: ClaimContext,
 ): ClaimResult {
   const { owner, flow, tenant, until, spentToken } = claim;
-  const isOld = stored !== null && stored.expiresAt <= now;
-  const current = isOld && stored.id === forgottenOwner ? null : stored;
+  const isOld = storedRecord !== null && storedRecord.expiresAt <= now;
+  const current = isOld && storedRecord.id === forgottenOwner ? null : storedRecord;
   if (current !== null && current.id !== owner) {
     return { owner: current.id, token: tokenOf(current), isOld, record: null };
   }
@@ -167,12 +167,12 @@ export function claimReference(
 
 /** Lets a claim expire, together with its owner. Null if it was opened again, or if nothing has to be written. */
 export function closeClaim(
-  stored: IdempotencyRecord | null,
+  storedRecord: IdempotencyRecord | null,
   token: string,
   expiresAt: number,
 ): IdempotencyRecord | null {
-  if (stored === null || stored.isClosed || tokenOf(stored) !== token) return null;
-  return { ...stored, isClosed: true, expiresAt: Math.max(stored.expiresAt, expiresAt) };
+  if (storedRecord === null || storedRecord.isClosed || tokenOf(storedRecord) !== token) return null;
+  return { ...storedRecord, isClosed: true, expiresAt: Math.max(storedRecord.expiresAt, expiresAt) };
 }
 
 function tokenOf(record: IdempotencyRecord): string {

@@ -98,9 +98,9 @@ export function listOf<T>({ write, read }: Shape<T>): Shape<readonly T[]> {
 export function mapOf<T>({ write, read }: Shape<T>, names: RegExp = /^/): Shape<Readonly<Record<string, T>>> {
   return {
     write: (values) => {
-      const written: Record<string, unknown> = {};
-      for (const name in values) written[name] = write(values[name] as T);
-      return written;
+      const json: Record<string, unknown> = {};
+      for (const name in values) json[name] = write(values[name] as T);
+      return json;
     },
     read: (json) => {
       if (typeof json !== "object" || json === null || Array.isArray(json))
@@ -137,9 +137,9 @@ export function objectOf<T extends object>(
   const fields = Object.entries(shapes) as [keyof T & string, Shape<unknown>][];
   return {
     write: (value) => {
-      const written = fields.map(([name, shape]) => shape.write(value[name]));
-      while (written.at(-1) === null) written.pop();
-      return written;
+      const json = fields.map(([name, shape]) => shape.write(value[name]));
+      while (json.at(-1) === null) json.pop();
+      return json;
     },
     read: (json) => {
       if (!Array.isArray(json) || json.length > fields.length)

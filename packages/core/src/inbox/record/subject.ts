@@ -60,7 +60,7 @@ const NO_EVENT_IDS: readonly string[] = [];
  * same.
  */
 export function takeSubject(
-  stored: IdempotencyRecord | null,
+  storedRecord: IdempotencyRecord | null,
   {
     flow,
     tenant,
@@ -80,20 +80,21 @@ export function takeSubject(
     record: null,
     unfinishedEarlierIds: NO_EVENT_IDS,
   });
-  if (stored === null && mayBeForgotten) return refuse("forgotten");
-  const unfinishedEvents = stored === null ? {} : contentOf(stored);
-  if (stored !== null) {
-    pullBackRecordTimes(stored, now);
-    if (at < stored.signedAt) return refuse("overtaken");
-    const isOther = stored.id !== eventId;
-    if (isOther && at === stored.signedAt && !isReplay) return refuse("equal");
-    const isHeldByAnother = stored.lease !== null && stored.lease.until > now && stored.lease.token !== token;
+  if (storedRecord === null && mayBeForgotten) return refuse("forgotten");
+  const unfinishedEvents = storedRecord === null ? {} : contentOf(storedRecord);
+  if (storedRecord !== null) {
+    pullBackRecordTimes(storedRecord, now);
+    if (at < storedRecord.signedAt) return refuse("overtaken");
+    const isOther = storedRecord.id !== eventId;
+    if (isOther && at === storedRecord.signedAt && !isReplay) return refuse("equal");
+    const isHeldByAnother =
+      storedRecord.lease !== null && storedRecord.lease.until > now && storedRecord.lease.token !== token;
     // Another run of this event has begun later. So the process of this run stood still until its own lease had lapsed.
     const isOfLaterRun = Number(unfinishedEvents[eventId] ?? 0) > begunAt;
     if (isHeldByAnother && (isOther || isOfLaterRun)) return refuse("busy");
   }
-  const unfinishedEarlierIds = Object.keys(unfinishedEvents).filter((one) => one !== eventId);
-  if (stored?.lease?.token === token) return { answer: "acquired", record: null, unfinishedEarlierIds };
+  const unfinishedEarlierIds = Object.keys(unfinishedEvents).filter((id) => id !== eventId);
+  if (storedRecord?.lease?.token === token) return { answer: "acquired", record: null, unfinishedEarlierIds };
   const record = sideRecord({
     flow,
     tenant,
@@ -102,46 +103,48 @@ export function takeSubject(
     content: { ...unfinishedEvents, [eventId]: String(begunAt) },
     lease: { slot: "", token, until: now + leaseMs, originalLengthMs: leaseMs },
     signedAt: at,
-    expiresAt: subjectExpiryOf(stored, at, retentionMs, now),
+    expiresAt: subjectExpiryOf(storedRecord, at, retentionMs, now),
   });
   return { answer: "acquired", record, unfinishedEarlierIds };
 }
 
 /** Extends the lease of a run on its subject, counted from now. False if another run has it. */
 export function renewSubject(
-  stored: IdempotencyRecord | null,
+  storedRecord: IdempotencyRecord | null,
   token: string,
   leaseMs: number,
   now: number,
 ): boolean {
-  if (stored === null || stored.lease?.token !== token) return false;
-  stored.lease = { slot: "", token, until: now + leaseMs, originalLengthMs: leaseMs };
+  if (storedRecord === null || storedRecord.lease?.token !== token) return false;
+  storedRecord.lease = { slot: "", token, until: now + leaseMs, originalLengthMs: leaseMs };
   return true;
 }
 
 /** Gives the subject back after a run, without the events that have ended. False if another run has it. */
 export function releaseSubject(
-  stored: IdempotencyRecord | null,
+  storedRecord: IdempotencyRecord | null,
   token: string,
   endedIds: readonly string[],
   retentionMs: number,
   now: number,
 ): boolean {
-  if (stored === null || stored.lease?.token !== token) return false;
-  stored.lease = null;
-  const unfinished = Object.entries(contentOf(stored)).filter(([eventId]) => !endedIds.includes(eventId));
-  setContent(stored, Object.fromEntries(unfinished));
-  stored.expiresAt = subjectExpiryOf(stored, stored.signedAt, retentionMs, now);
+  if (storedRecord === null || storedRecord.lease?.token !== token) return false;
+  storedRecord.lease = null;
+  const unfinished = Object.entries(contentOf(storedRecord)).filter(
+    ([eventId]) => !endedIds.includes(eventId),
+  );
+  setContent(storedRecord, Object.fromEntries(unfinished));
+  storedRecord.expiresAt = subjectExpiryOf(storedRecord, storedRecord.signedAt, retentionMs, now);
   return true;
 }
 
 function subjectExpiryOf(
-  stored: IdempotencyRecord | null,
+  storedRecord: IdempotencyRecord | null,
   at: number,
   retentionMs: number,
   now: number,
 ): number {
-  return Math.max(stored?.expiresAt ?? 0, Math.max(now, at) + retentionMs);
+  return Math.max(storedRecord?.expiresAt ?? 0, Math.max(now, at) + retentionMs);
 }
 
 /** The result for an event that a later event of its subject overtakes. */

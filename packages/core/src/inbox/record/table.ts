@@ -93,22 +93,24 @@ function mismatchRuling(
 
 type Facts = Readonly<Record<string, string>>;
 
-function factsDiffer(known: Facts, delivered: Facts): boolean {
-  for (const field in delivered) if (isDifferent(known[field], delivered[field])) return true;
+function factsDiffer(knownFacts: Facts, deliveredFacts: Facts): boolean {
+  for (const field in deliveredFacts) if (isDifferent(knownFacts[field], deliveredFacts[field])) return true;
   return false;
 }
 
 /** A fact is compared only if both sides have it. */
-function isDifferent(known: string | undefined, delivered: string | undefined): boolean {
-  return known !== undefined && known !== delivered;
+function isDifferent(knownFact: string | undefined, deliveredFact: string | undefined): boolean {
+  return knownFact !== undefined && knownFact !== deliveredFact;
 }
 
-function differenceOf(known: Facts, delivered: Facts): string {
-  const names = Object.keys(delivered).filter((field) => isDifferent(known[field], delivered[field]));
+function differenceOf(knownFacts: Facts, deliveredFacts: Facts): string {
+  const names = Object.keys(deliveredFacts).filter((field) =>
+    isDifferent(knownFacts[field], deliveredFacts[field]),
+  );
   return `${names.join(", ")} ${names.length === 1 ? "differs" : "differ"} from what is recorded`;
 }
 
 function amountDiffers(slot: Slot, event: VerifiedEvent): boolean {
-  const known = slot.amounts[event.delivery.arrivedBy];
-  return known !== undefined && event.amount !== null && known !== event.amount;
+  const knownAmount = slot.amounts[event.delivery.arrivedBy];
+  return knownAmount !== undefined && event.amount !== null && knownAmount !== event.amount;
 }

@@ -226,8 +226,8 @@ export class Runs {
     await this.giveUp(run);
   }
 
-  #returnAll(taken: readonly TakenEvent[]): void {
-    for (const { due, request } of taken) void this.#returnTaken(due, request);
+  #returnAll(takenEvents: readonly TakenEvent[]): void {
+    for (const { due, request } of takenEvents) void this.#returnTaken(due, request);
   }
 
   /** Waits until a suspected record may run. Meanwhile the store may hand it to another process. */
@@ -399,8 +399,8 @@ export class Runs {
     claimsToClose: FinishedClaims,
   ): Promise<void> {
     if (this.#core.isAbandoned) return;
-    const closed = this.#core.claims.close(key, version, claimsToClose);
-    await closed.catch((error: unknown) => runner.notify(inboxErrorNotice("claim", error)));
+    const whenClosed = this.#core.claims.close(key, version, claimsToClose);
+    await whenClosed.catch((error: unknown) => runner.notify(inboxErrorNotice("claim", error)));
   }
 
   /** Hands back the events that have waited too long, and repeats that while any event waits. */

@@ -94,7 +94,7 @@ export class EventReader {
     const owner = await this.#readRecord(claim.id);
     if (owner === null) return null;
     const claimingLabels = indexOf(claim.id, owner).events.find(
-      (one) => one.event === event && one.status === "SUCCESS",
+      (labels) => labels.event === event && labels.status === "SUCCESS",
     );
     return claimingLabels === undefined ? null : eventIn(owner, claimingLabels.eventId);
   }
@@ -130,10 +130,10 @@ export class EventReader {
       const pageLimit = predicate === null ? limit - events.length : FILTERED_PAGE_SIZE;
       const page = await this.#core.store.list(filter, cursor, pageLimit, first);
       const rest = page.events.slice();
-      for (let listed = rest.shift(); listed !== undefined; listed = rest.shift()) {
-        if (unreadable.countIfUnreadable(listed.versioned)) continue;
-        events.push(...storedEventsOf(listed).filter(predicate ?? matchesAll));
-        if (events.length === limit && rest.length > 0) return pageOf(events, listed, unreadable);
+      for (let listedEvent = rest.shift(); listedEvent !== undefined; listedEvent = rest.shift()) {
+        if (unreadable.countIfUnreadable(listedEvent.versioned)) continue;
+        events.push(...storedEventsOf(listedEvent).filter(predicate ?? matchesAll));
+        if (events.length === limit && rest.length > 0) return pageOf(events, listedEvent, unreadable);
       }
       cursor = page.next;
       if (cursor === null) break;

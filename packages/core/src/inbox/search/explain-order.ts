@@ -13,8 +13,8 @@ export function explainOrder({ events }: SubjectOrder): readonly ExplainedEvent[
 
 function explainEvent(event: SubjectEvent, events: readonly SubjectEvent[]): string {
   const { state, isLatest, signedAt } = event;
-  const laterEvent = events.find((one) => one.signedAt > signedAt && hasBegun(one));
-  const runningEvent = events.find((one) => one.isLatest && one.state === "running" && one !== event);
+  const laterEvent = events.find((other) => other.signedAt > signedAt && hasBegun(other));
+  const runningEvent = events.find((other) => other.isLatest && other.state === "running" && other !== event);
   if (state === "stale") {
     return laterEvent === undefined
       ? "A later event has overtaken it. The inbox no longer knows that event."
@@ -31,7 +31,7 @@ function explainEvent(event: SubjectEvent, events: readonly SubjectEvent[]): str
   }
   if (runningEvent !== undefined)
     return `It waits for the event signed at ${timeOf(runningEvent)}, which is running.`;
-  const twin = events.find((one) => one !== event && one.signedAt === signedAt);
+  const twin = events.find((other) => other !== event && other.signedAt === signedAt);
   if (state === "held") {
     return twin === undefined
       ? "It is held, until a person decides or a later event overtakes it."

@@ -40,7 +40,7 @@ export async function readSubjectOrder(
   // these.
   const subjectEventIds =
     subjectRecord === null ? [] : [subjectRecord.id, ...Object.keys(contentOf(subjectRecord))];
-  const unlisted = [...new Set(subjectEventIds)].filter((one) => isEventId(one) && !eventById.has(one));
+  const unlisted = [...new Set(subjectEventIds)].filter((id) => isEventId(id) && !eventById.has(id));
   const records = await read(unlisted.map(recordKeyOf));
   for (const [index, id] of unlisted.entries()) {
     const unlistedRecord = records[index] ?? null;

@@ -54,7 +54,7 @@ export class KnownRecords {
   /** The records that must be stored at this time. */
   recordsAt(now: number): readonly KnownRecord[] {
     const all = new Map([
-      ...this.#listedRecords.map((one) => [one.key, one] as const),
+      ...this.#listedRecords.map((record) => [record.key, record] as const),
       ...this.#writtenRecords,
     ]);
     return [...all.values()].filter(({ keptUntil }) => keptUntil > now + EXPIRY_MARGIN_MS);

@@ -101,7 +101,7 @@ export class BatchedStore {
       for (const { resolve } of batch) resolve({ kind: "unknown", cause });
       return;
     }
-    const resultOf = new Map(sorted.map((writing, at) => [writing, results[at] ?? NO_ANSWER_RESULT]));
+    const resultOf = new Map(sorted.map((writing, index) => [writing, results[index] ?? NO_ANSWER_RESULT]));
     for (const [{ item }, { kind }] of resultOf) if (kind === "written") this.#onWritten(item);
     for (const writing of batch) writing.resolve(resultOf.get(writing) ?? NO_ANSWER_RESULT);
   }
@@ -110,7 +110,7 @@ export class BatchedStore {
     const keys = [...new Set(batch.map(({ key }) => key))];
     try {
       const records = await this.#store.read(keys);
-      const byKey = new Map(keys.map((key, at) => [key, records[at] ?? null]));
+      const byKey = new Map(keys.map((key, index) => [key, records[index] ?? null]));
       for (const { key, resolve } of batch) resolve(byKey.get(key) ?? null);
     } catch (error) {
       for (const { fail } of batch) fail(error);

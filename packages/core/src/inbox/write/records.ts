@@ -85,7 +85,7 @@ interface IndexedRecord extends VersionedRecord {
 
 /** A record as the request with this number has seen it. Null: there was no such record. */
 interface SeenRecord {
-  readonly stored: IndexedRecord | null;
+  readonly storedRecord: IndexedRecord | null;
   readonly requestNumber: number;
 }
 
@@ -157,7 +157,7 @@ export class Records {
     cached.isBusy = true;
     if (!isNext) await new Promise<void>((go) => cached.waiting.push(go));
     // The change before this one has seen a newer state than a guess.
-    else if (guess !== undefined) cached.seen = { stored: guess, requestNumber: GUESS_NUMBER };
+    else if (guess !== undefined) cached.seen = { storedRecord: guess, requestNumber: GUESS_NUMBER };
     try {
       if (!isNext && cached.failure !== null && this.#isOver(until)) throw cached.failure;
       const result = await this.#apply(request, cached, changeNumber, until);
@@ -225,16 +225,17 @@ export class Records {
         await pause(error, until);
         continue;
       }
-      const { stored, requestNumber } = cached.seen;
-      if (stored !== null && isUnreadable(stored.record)) throw unreadableError(stored.record);
-      const computed = compute(change, stored, now, mayHaveBeenMade);
+      const { storedRecord, requestNumber } = cached.seen;
+      if (storedRecord !== null && isUnreadable(storedRecord.record))
+        throw unreadableError(storedRecord.record);
+      const computed = compute(change, storedRecord, now, mayHaveBeenMade);
       if (computed.record === null) {
         if (requestNumber > changeNumber)
-          return { answer: computed.answer(), version: stored?.version ?? null };
+          return { answer: computed.answer(), version: storedRecord?.version ?? null };
         cached.seen = null;
         continue;
       }
-      const item = this.#buildSwap(key, stored, computed.record, now, computed.shouldAnnounce);
+      const item = this.#buildSwap(key, storedRecord, computed.record, now, computed.shouldAnnounce);
       const sentNumber = ++this.#lastNumber;
       const limit = computed.isBegin ? this.#environment.monotonic() + this.#leaseMs : until;
       const result = await this.#send(item, (cause) => {
@@ -244,7 +245,7 @@ export class Records {
       const { version, record, index } = item;
       switch (result.kind) {
         case "written":
-          cached.seen = { stored: { version, record, index }, requestNumber: sentNumber };
+          cached.seen = { storedRecord: { version, record, index }, requestNumber: sentNumber };
           return { answer: computed.answer(), version };
         case "refused":
           throw result.cause;
@@ -252,7 +253,7 @@ export class Records {
           await pause(result.cause, until);
           break;
         case "conflict": {
-          cached.seen = { stored: result.current, requestNumber: sentNumber };
+          cached.seen = { storedRecord: result.current, requestNumber: sentNumber };
           const isFirst = attempts === 0 || result.isUnclear;
           const isClockRefusal = (result.current?.version ?? null) === item.expected;
           switch (decideAfterConflict(isFirst, isClockRefusal, this.#isOver(until))) {
@@ -272,12 +273,12 @@ export class Records {
 
   async #read(key: string): Promise<SeenRecord> {
     const requestNumber = ++this.#lastNumber;
-    return { stored: await this.#store.read(key), requestNumber };
+    return { storedRecord: await this.#store.read(key), requestNumber };
   }
 
   #buildSwap(
     key: string,
-    stored: IndexedRecord | null,
+    storedRecord: IndexedRecord | null,
     record: IdempotencyRecord,
     at: number,
     shouldAnnounce: boolean,
@@ -285,9 +286,20 @@ export class Records {
     try {
       const index = indexOf(key, record);
       const before =
-        stored === null ? null : (stored.index ?? indexOf(key, stored.record as IdempotencyRecord));
+        storedRecord === null
+          ? null
+          : (storedRecord.index ?? indexOf(key, storedRecord.record as IdempotencyRecord));
       const version = this.#environment.token();
-      return { key, expected: stored?.version ?? null, version, record, index, before, at, shouldAnnounce };
+      return {
+        key,
+        expected: storedRecord?.version ?? null,
+        version,
+        record,
+        index,
+        before,
+        at,
+        shouldAnnounce,
+      };
     } catch (error) {
       throw changeFailedError(error);
     }
@@ -328,12 +340,12 @@ interface ComputeResult<T>
 
 function compute<T>(
   change: RecordChange<T>,
-  stored: VersionedRecord | null,
+  storedRecord: VersionedRecord | null,
   now: number,
   mayHaveBeenMade: boolean,
 ): ComputeResult<T> {
   try {
-    const copy = stored === null ? null : copyRecord(stored.record as IdempotencyRecord);
+    const copy = storedRecord === null ? null : copyRecord(storedRecord.record as IdempotencyRecord);
     const { answer, record, isBegin = false, shouldAnnounce = false } = change(copy, now, mayHaveBeenMade);
     return { answer: () => answer, record, isBegin, shouldAnnounce };
   } catch (error) {

@@ -38,8 +38,8 @@ async function putDue(store: RecordStore, count: number, lane: Lane = "usual"): 
   const records = new Map<string, IdempotencyRecord>();
   const now = store.now(keyOf(0));
   // Not written in the order of their times.
-  keys.toReversed().forEach((key, at) => {
-    records.set(key, acceptedRecord(key, now - 100 - at * 10, { lane }));
+  keys.toReversed().forEach((key, index) => {
+    records.set(key, acceptedRecord(key, now - 100 - index * 10, { lane }));
   });
   await putAll(store, records);
   return keys;
@@ -58,11 +58,11 @@ export const dueCases: readonly StoreCase[] = [
       );
       assert.equal(left, 0);
       const versions = await store.read(keys);
-      records.forEach((due, at) => {
-        const written = versions[at];
-        if (written === null || written === undefined || "unreadable" in written.record)
+      records.forEach((due, index) => {
+        const writtenRecord = versions[index];
+        if (writtenRecord === null || writtenRecord === undefined || "unreadable" in writtenRecord.record)
           assert.fail("The record is missing or unreadable.");
-        expectSame(due, { key: due.key, version: written.version, record: written.record });
+        expectSame(due, { key: due.key, version: writtenRecord.version, record: writtenRecord.record });
       });
     },
   },
@@ -82,26 +82,30 @@ export const dueCases: readonly StoreCase[] = [
     async run(rig) {
       const store = await rig.open();
       const keys = await putDue(store, 50);
-      const taken: string[] = [];
-      for (let polls = 1; taken.length < keys.length; polls++) {
+      const takenKeys: string[] = [];
+      for (let polls = 1; takenKeys.length < keys.length; polls++) {
         const { records, left } = await takeOfBothLanes(store, 7, 60_000);
         assert.ok(records.length <= 7);
-        taken.push(...records.map(({ key }) => key));
-        assert.equal(left > 0, taken.length < keys.length, `${left} left of ${keys.length - taken.length}`);
+        takenKeys.push(...records.map(({ key }) => key));
+        assert.equal(
+          left > 0,
+          takenKeys.length < keys.length,
+          `${left} left of ${keys.length - takenKeys.length}`,
+        );
         // A poll may find nothing in one part of the store, but some poll has to find the rest.
         assert.ok(polls < 500);
       }
-      assert.deepEqual(taken.toSorted(), keys.toSorted());
+      assert.deepEqual(takenKeys.toSorted(), keys.toSorted());
     },
   },
   {
     name: "a taken record is hidden from every process for the given time, and then comes back unchanged",
     async run(rig) {
       const [store, otherStore] = [await rig.open(), await rig.open()];
-      const written = await put(store, firstKey, null, acceptedRecord(firstKey, store.now(firstKey)));
+      const writtenRecord = await put(store, firstKey, null, acceptedRecord(firstKey, store.now(firstKey)));
       const before = await takeOfBothLanes(store, 10, SHORT_MS);
       assert.equal(before.records.length, 1);
-      expectSame(before.records[0], written);
+      expectSame(before.records[0], writtenRecord);
       for (const each of [store, otherStore]) {
         const { records, left, nextDueAt } = await takeOfBothLanes(each, 10, SHORT_MS);
         assert.deepEqual([records, left], [[], 0]);
@@ -110,7 +114,7 @@ export const dueCases: readonly StoreCase[] = [
       }
       await rig.advance(SHORT_MS + 100);
       const { records } = await takeOfBothLanes(otherStore, 10, SHORT_MS);
-      expectSame(records[0], written);
+      expectSame(records[0], writtenRecord);
     },
   },
   {
@@ -272,13 +276,13 @@ export const dueCases: readonly StoreCase[] = [
       const [store] = stores;
       if (store === undefined) throw new Error("no store");
       const keys = await putDue(store, 60);
-      const taken: string[] = [];
-      for (let polls = 1; taken.length < keys.length; polls++) {
-        const found = await Promise.all(stores.map((each) => takeKeys(each, 5, 60_000)));
-        taken.push(...found.flat());
+      const takenKeys: string[] = [];
+      for (let polls = 1; takenKeys.length < keys.length; polls++) {
+        const keysByStore = await Promise.all(stores.map((each) => takeKeys(each, 5, 60_000)));
+        takenKeys.push(...keysByStore.flat());
         assert.ok(polls < 200);
       }
-      assert.deepEqual(taken.toSorted(), keys.toSorted());
+      assert.deepEqual(takenKeys.toSorted(), keys.toSorted());
     },
   },
   {

@@ -134,7 +134,7 @@ export const listCases: readonly StoreCase[] = [
       const now = store.now(keyOf(1));
       const foundBy = ["order-17", "order-17&status=FAILED", "tx-17"];
       const entry = acceptedRecord(keyOf(1), now - 2_000, { held: "ambiguous", id: "hash", foundBy });
-      const stored = await put(store, keyOf(1), null, entry);
+      const storedRecord = await put(store, keyOf(1), null, entry);
       await put(
         store,
         keyOf(2),
@@ -149,14 +149,14 @@ export const listCases: readonly StoreCase[] = [
       );
       const [first] = eventIds(keyOf(1), entry);
       const [second] = eventIds(keyOf(2), acceptedRecord(keyOf(2), now));
-      const listed = async (filter: EventFilter) => idsOf(await listAll(store, filter, 10));
-      assert.deepEqual(await listed({ referenceId: "order-17" }), [first, second]);
-      assert.deepEqual(await listed({ referenceId: "order-17", state: "held" }), [first]);
-      assert.deepEqual(await listed({ referenceId: "order-17&status=FAILED" }), [first]);
-      assert.deepEqual(await listed({ id: "tx-17" }), [first]);
-      assert.deepEqual(await listed({ id: "tx-2" }), [second]);
-      await put(store, keyOf(1), stored, decidedRecord(keyOf(1), now, entry, "discard"));
-      assert.deepEqual(await listed({ referenceId: "order-17" }), [second]);
+      const listIds = async (filter: EventFilter) => idsOf(await listAll(store, filter, 10));
+      assert.deepEqual(await listIds({ referenceId: "order-17" }), [first, second]);
+      assert.deepEqual(await listIds({ referenceId: "order-17", state: "held" }), [first]);
+      assert.deepEqual(await listIds({ referenceId: "order-17&status=FAILED" }), [first]);
+      assert.deepEqual(await listIds({ id: "tx-17" }), [first]);
+      assert.deepEqual(await listIds({ id: "tx-2" }), [second]);
+      await put(store, keyOf(1), storedRecord, decidedRecord(keyOf(1), now, entry, "discard"));
+      assert.deepEqual(await listIds({ referenceId: "order-17" }), [second]);
     },
   },
   {
@@ -165,14 +165,14 @@ export const listCases: readonly StoreCase[] = [
     async run(rig) {
       const store = await rig.open();
       const reference = "an order with a long name, Ünïcode & more";
-      const found = async (referenceId: string) =>
+      const findIds = async (referenceId: string) =>
         idsOf(await listAll(store, { referenceId, state: "any" }, 2)).toSorted();
       const now = store.now(keyOf(1));
       const sorted = (...records: readonly PutRecord[]) =>
         records.flatMap(({ key, record }) => eventIds(key, record)).toSorted();
       const sample = (id: string): Sample => ({ id, referenceId: reference, retentionMs: SHORT_MS });
-      const one = await put(store, keyOf(1), null, acceptedRecord(keyOf(1), now, sample("tx-1")));
-      const two = await put(
+      const firstRecord = await put(store, keyOf(1), null, acceptedRecord(keyOf(1), now, sample("tx-1")));
+      const secondRecord = await put(
         store,
         keyOf(2),
         null,
@@ -186,17 +186,22 @@ export const listCases: readonly StoreCase[] = [
         acceptedRecord(keyOf(3), now, { held: "ambiguous", id: "hash", foundBy, retentionMs: HOUR_MS }),
       );
       await put(store, keyOf(4), null, acceptedRecord(keyOf(4), now, { referenceId: "order-2", id: "tx-4" }));
-      assert.deepEqual(await found(reference), sorted(one, two, entry));
-      assert.deepEqual(await found("order-1"), sorted(entry));
-      assert.deepEqual(await found("order-3"), []);
-      const done = await put(store, keyOf(1), one, endedRecord(keyOf(1), now, one.record));
-      await put(store, keyOf(2), two, endedRecord(keyOf(2), now, two.record));
-      assert.deepEqual(await found(reference), sorted(done, two, entry));
-      const listed = await store.list({ state: "finished", referenceId: reference }, null, 10);
-      assert.deepEqual(idsOf(listed.events).toSorted(), sorted(done, two));
+      assert.deepEqual(await findIds(reference), sorted(firstRecord, secondRecord, entry));
+      assert.deepEqual(await findIds("order-1"), sorted(entry));
+      assert.deepEqual(await findIds("order-3"), []);
+      const doneRecord = await put(
+        store,
+        keyOf(1),
+        firstRecord,
+        endedRecord(keyOf(1), now, firstRecord.record),
+      );
+      await put(store, keyOf(2), secondRecord, endedRecord(keyOf(2), now, secondRecord.record));
+      assert.deepEqual(await findIds(reference), sorted(doneRecord, secondRecord, entry));
+      const page = await store.list({ state: "finished", referenceId: reference }, null, 10);
+      assert.deepEqual(idsOf(page.events).toSorted(), sorted(doneRecord, secondRecord));
       await rig.advance(SHORT_MS + 100);
       await store.prune?.(store.now(keyOf(0)));
-      assert.deepEqual(await found(reference), sorted(two, entry));
+      assert.deepEqual(await findIds(reference), sorted(secondRecord, entry));
     },
   },
   {
@@ -219,30 +224,30 @@ export const listCases: readonly StoreCase[] = [
         await put(store, keyOf(n), null, record);
         for (const eventId of eventIds(keyOf(n), record)) names.set(eventId, n);
       }
-      const listed = async (filter: EventFilter): Promise<readonly (number | undefined)[]> =>
+      const listIds = async (filter: EventFilter): Promise<readonly (number | undefined)[]> =>
         idsOf(await listAll(store, filter, 2)).map((eventId) => names.get(eventId));
-      assert.deepEqual(await listed({}), [0, 1, 2, 3, 4, 5, 6]);
-      assert.deepEqual(await listed({ state: "waiting" }), [0, 1, 4, 6]);
-      assert.deepEqual(await listed({ state: "held" }), [2, 3, 5]);
-      assert.deepEqual(await listed({ state: "running" }), []);
-      assert.deepEqual(await listed({ state: "retrying" }), []);
-      assert.deepEqual(await listed({ flow: "payments" }), [0, 1, 2, 3]);
-      assert.deepEqual(await listed({ flow: "connect" }), [4, 5]);
-      assert.deepEqual(await listed({ flow: "any-sender" }), [6]);
-      assert.deepEqual(await listed({ flow: "any-sender", id: "evt-1", tenant: "" }), [6]);
-      assert.deepEqual(await listed({ tenant: "a" }), [0, 1]);
-      assert.deepEqual(await listed({ tenant: "" }), [4, 5, 6]);
-      assert.deepEqual(await listed({ event: "WITHDRAWAL" }), [1, 3]);
-      assert.deepEqual(await listed({ reason: "unexpected" }), [3, 5]);
-      assert.deepEqual(await listed({ reason: "conflict" }), []);
+      assert.deepEqual(await listIds({}), [0, 1, 2, 3, 4, 5, 6]);
+      assert.deepEqual(await listIds({ state: "waiting" }), [0, 1, 4, 6]);
+      assert.deepEqual(await listIds({ state: "held" }), [2, 3, 5]);
+      assert.deepEqual(await listIds({ state: "running" }), []);
+      assert.deepEqual(await listIds({ state: "retrying" }), []);
+      assert.deepEqual(await listIds({ flow: "payments" }), [0, 1, 2, 3]);
+      assert.deepEqual(await listIds({ flow: "connect" }), [4, 5]);
+      assert.deepEqual(await listIds({ flow: "any-sender" }), [6]);
+      assert.deepEqual(await listIds({ flow: "any-sender", id: "evt-1", tenant: "" }), [6]);
+      assert.deepEqual(await listIds({ tenant: "a" }), [0, 1]);
+      assert.deepEqual(await listIds({ tenant: "" }), [4, 5, 6]);
+      assert.deepEqual(await listIds({ event: "WITHDRAWAL" }), [1, 3]);
+      assert.deepEqual(await listIds({ reason: "unexpected" }), [3, 5]);
+      assert.deepEqual(await listIds({ reason: "conflict" }), []);
       // No reference is read from a malformed body.
-      assert.deepEqual(await listed({ referenceId: "o-1" }), [0, 3]);
-      assert.deepEqual(await listed({ id: "tx-1" }), [0, 3]);
-      assert.deepEqual(await listed({ since: start + 2_000 }), [2, 3, 4, 5, 6]);
-      assert.deepEqual(await listed({ until: start + 2_000 }), [0, 1]);
-      assert.deepEqual(await listed({ since: start + 1_000, until: start + 4_000 }), [1, 2, 3]);
-      assert.deepEqual(await listed({ tenant: "b", id: "tx-1", state: "held", flow: "payments" }), [3]);
-      assert.deepEqual(await listed({ tenant: "a", reason: "unexpected" }), []);
+      assert.deepEqual(await listIds({ referenceId: "o-1" }), [0, 3]);
+      assert.deepEqual(await listIds({ id: "tx-1" }), [0, 3]);
+      assert.deepEqual(await listIds({ since: start + 2_000 }), [2, 3, 4, 5, 6]);
+      assert.deepEqual(await listIds({ until: start + 2_000 }), [0, 1]);
+      assert.deepEqual(await listIds({ since: start + 1_000, until: start + 4_000 }), [1, 2, 3]);
+      assert.deepEqual(await listIds({ tenant: "b", id: "tx-1", state: "held", flow: "payments" }), [3]);
+      assert.deepEqual(await listIds({ tenant: "a", reason: "unexpected" }), []);
     },
   },
   {
@@ -257,20 +262,20 @@ export const listCases: readonly StoreCase[] = [
       const first = await put(store, key, null, pending);
       const [pendingId = "", successId = ""] = eventIds(key, both);
       const second = await put(store, key, first, both);
-      const listed = async (filter: EventFilter) => idsOf((await store.list(filter, null, 10)).events);
-      assert.deepEqual(await listed({}), [pendingId, successId]);
-      assert.deepEqual(await listed({ state: "running" }), [pendingId]);
-      assert.deepEqual(await listed({ state: "waiting" }), [successId]);
-      const done = acceptedRecord(key, now, { status: "SUCCESS" }, endedRecord(key, now, pending));
+      const listIds = async (filter: EventFilter) => idsOf((await store.list(filter, null, 10)).events);
+      assert.deepEqual(await listIds({}), [pendingId, successId]);
+      assert.deepEqual(await listIds({ state: "running" }), [pendingId]);
+      assert.deepEqual(await listIds({ state: "waiting" }), [successId]);
+      const doneRecord = acceptedRecord(key, now, { status: "SUCCESS" }, endedRecord(key, now, pending));
       const third = await put(
         store,
         key,
         second,
-        endedRecord(key, now, done, { kind: "retry", delayMs: 1_000 }),
+        endedRecord(key, now, doneRecord, { kind: "retry", delayMs: 1_000 }),
       );
-      assert.deepEqual(await listed({ state: "running" }), []);
-      assert.deepEqual(await listed({ state: "waiting" }), []);
-      assert.deepEqual(await listed({ state: "retrying" }), [successId]);
+      assert.deepEqual(await listIds({ state: "running" }), []);
+      assert.deepEqual(await listIds({ state: "waiting" }), []);
+      assert.deepEqual(await listIds({ state: "retrying" }), [successId]);
       const [event] = (await store.list({ state: "retrying" }, null, 10)).events;
       expectSame(event?.versioned, third);
     },
@@ -303,8 +308,8 @@ export const listCases: readonly StoreCase[] = [
           null,
           acceptedRecord(key, now, { id: `tx-${n}`, tenant: `t-${n % 2}` }),
         );
-        const done = await put(store, key, waiting, endedRecord(key, now, waiting.record));
-        ids.push(...eventIds(key, done.record));
+        const doneRecord = await put(store, key, waiting, endedRecord(key, now, waiting.record));
+        ids.push(...eventIds(key, doneRecord.record));
       }
       await put(store, keyOf(10), null, acceptedRecord(keyOf(10), store.now(keyOf(10))));
       assert.deepEqual(idsOf(await listAll(store, { state: "finished" }, 4)), ids);
@@ -326,7 +331,7 @@ export const listCases: readonly StoreCase[] = [
       const first = await put(store, a, null, acceptedRecord(a, now - 50));
       assert.deepEqual(await countsByReason(store), { ...none, waiting: 1, oldestDueAt: now - 50 });
       await put(store, b, null, acceptedRecord(b, now - 90));
-      const held = await put(store, c, null, acceptedRecord(c, now - 20, { held: "unexpected" }));
+      const heldRecord = await put(store, c, null, acceptedRecord(c, now - 20, { held: "unexpected" }));
       await put(store, d, null, acceptedRecord(d, now - 10, { held: "malformed" }));
       const heldBy = [
         ["malformed", 1],
@@ -341,7 +346,7 @@ export const listCases: readonly StoreCase[] = [
       assert.deepEqual(await countsByReason(store), { ...all, waiting: 1, retrying: 1 });
       await put(store, a, retrying, endedRecord(a, now, first.record));
       assert.deepEqual(await countsByReason(store), { ...all, waiting: 1 });
-      const replayed = await put(store, c, held, decidedRecord(c, now, held.record, "replay"));
+      const replayed = await put(store, c, heldRecord, decidedRecord(c, now, heldRecord.record, "replay"));
       assert.deepEqual(await countsByReason(store), {
         ...all,
         waiting: 2,

@@ -159,8 +159,8 @@ export function decidedRecord(
   const record = copyRecord(before);
   const [slot = ""] = Object.entries(record.slots).find(([, { state }]) => state === "held") ?? [];
   const decide = decision === "replay" ? replay : discard;
-  const done = decide(record, key + slot, DECISION, now);
-  if (!isMade(done)) throw new Error("Nothing in the record is held.");
+  const answer = decide(record, key + slot, DECISION, now);
+  if (!isMade(answer)) throw new Error("Nothing in the record is held.");
   return record;
 }
 

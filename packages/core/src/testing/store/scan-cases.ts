@@ -53,7 +53,7 @@ export const scanCases: readonly StoreCase[] = [
         ];
         records.set(key, kinds[n % kinds.length] ?? waiting(n));
       }
-      const written = await putAll(store, records);
+      const writtenRecords = await putAll(store, records);
       const expired = keyOf(1_000);
       await put(
         store,
@@ -64,8 +64,8 @@ export const scanCases: readonly StoreCase[] = [
       await rig.advance(SHORT_MS + 100);
       for (const limit of [7, 1_000]) {
         const scannedRecords = await scanAll(store, limit);
-        assert.deepEqual([...scannedRecords.keys()].toSorted(), [...written.keys()].toSorted());
-        for (const [key, one] of written) expectSame(scannedRecords.get(key), one);
+        assert.deepEqual([...scannedRecords.keys()].toSorted(), [...writtenRecords.keys()].toSorted());
+        for (const [key, record] of writtenRecords) expectSame(scannedRecords.get(key), record);
       }
     },
   },
@@ -76,14 +76,14 @@ export const scanCases: readonly StoreCase[] = [
       const store = await rig.open();
       const now = store.now(keyOf(0));
       const keys = Array.from({ length: 40 }, (_, n) => keyOf(n));
-      const written = await putAll(store, new Map(keys.map((key) => [key, acceptedRecord(key, now)])));
-      let at = 0;
+      const writtenRecords = await putAll(store, new Map(keys.map((key) => [key, acceptedRecord(key, now)])));
+      let index = 0;
       const scannedRecords = await scanAll(store, 5, async () => {
-        const key = keys[(at++ * 7) % keys.length] ?? "";
-        const before = written.get(key);
-        if (before === undefined || at > keys.length) return;
+        const key = keys[(index++ * 7) % keys.length] ?? "";
+        const before = writtenRecords.get(key);
+        if (before === undefined || index > keys.length) return;
         await put(store, key, before, endedRecord(key, store.now(key), before.record));
-        await put(store, keyOf(2_000 + at), null, acceptedRecord(keyOf(2_000 + at), store.now(key)));
+        await put(store, keyOf(2_000 + index), null, acceptedRecord(keyOf(2_000 + index), store.now(key)));
       });
       for (const key of keys) assert.ok(scannedRecords.has(key));
     },

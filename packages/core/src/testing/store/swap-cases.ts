@@ -136,7 +136,7 @@ export const swapCases: readonly StoreCase[] = [
     async run(rig) {
       const store = await rig.open();
       const now = store.now(firstKey);
-      const known = await put(store, secondKey, null, acceptedRecord(secondKey, now));
+      const knownRecord = await put(store, secondKey, null, acceptedRecord(secondKey, now));
       const [first, stale, ahead, fourth] = [
         swapOf(store, firstKey, null, acceptedRecord(firstKey, now)),
         swapOf(store, secondKey, null, acceptedRecord(secondKey, now)),
@@ -149,11 +149,11 @@ export const swapCases: readonly StoreCase[] = [
         ["written", "conflict", "conflict", "written"],
       );
       const [, conflict, refused] = results;
-      expectSame(conflict?.kind === "conflict" ? conflict.current : null, known);
+      expectSame(conflict?.kind === "conflict" ? conflict.current : null, knownRecord);
       assert.deepEqual(refused, { kind: "conflict", current: null });
       const [a, b, c, d] = await store.read([firstKey, secondKey, thirdKey, fourthKey]);
       expectSame(a, first);
-      expectSame(b, known);
+      expectSame(b, knownRecord);
       assert.equal(c, null);
       expectSame(d, fourth);
       await expectCounts(store, { waiting: 3 });
@@ -165,11 +165,11 @@ export const swapCases: readonly StoreCase[] = [
       const store = await rig.open();
       const records = new Map<string, IdempotencyRecord>();
       for (let n = 0; n < 300; n++) records.set(keyOf(n), acceptedRecord(keyOf(n), store.now(keyOf(n))));
-      const written = await putAll(store, records);
-      const found = await store.read([...written.keys()]);
-      assert.equal(found.length, 300);
-      [...written.values()].forEach((one, at) => {
-        expectSame(found[at], one);
+      const writtenRecords = await putAll(store, records);
+      const storedRecords = await store.read([...writtenRecords.keys()]);
+      assert.equal(storedRecords.length, 300);
+      [...writtenRecords.values()].forEach((record, index) => {
+        expectSame(storedRecords[index], record);
       });
       await expectCounts(store, { waiting: 300 });
     },
@@ -188,9 +188,9 @@ export const swapCases: readonly StoreCase[] = [
           swapOf(each, key, before, acceptedRecord(key, each.now(key), { delayMs: n })),
         );
         const results = await Promise.all(
-          stores.map(async (each, at) => (await each.swap(swaps.slice(at, at + 1)))[0]),
+          stores.map(async (each, index) => (await each.swap(swaps.slice(index, index + 1)))[0]),
         );
-        const winners = swaps.filter((_, at) => results[at]?.kind === "written");
+        const winners = swaps.filter((_, index) => results[index]?.kind === "written");
         assert.equal(winners.length, 1);
         for (const result of results) {
           if (result?.kind === "written" || winners[0] === undefined) continue;
@@ -293,13 +293,13 @@ export const swapCases: readonly StoreCase[] = [
     async run(rig) {
       const store = await rig.open();
       const now = store.now(firstKey);
-      const taken = await put(store, firstKey, null, referenceRecord(thirdKey, now, SHORT_MS));
+      const takenReference = await put(store, firstKey, null, referenceRecord(thirdKey, now, SHORT_MS));
       await put(store, secondKey, null, referenceRecord(fourthKey, now, SHORT_MS));
       const [again] = await store.swap([
         swapOf(store, firstKey, null, referenceRecord(fourthKey, now, DAY_MS)),
       ]);
-      expectSame(again?.kind === "conflict" ? again.current : null, taken);
-      const prolonged = await put(store, firstKey, taken, referenceRecord(thirdKey, now, DAY_MS));
+      expectSame(again?.kind === "conflict" ? again.current : null, takenReference);
+      const prolonged = await put(store, firstKey, takenReference, referenceRecord(thirdKey, now, DAY_MS));
       assert.deepEqual(await takeOfBothLanes(store, 10, 1_000), { records: [], left: 0, nextDueAt: null });
       assert.deepEqual(await store.list({}, null, 10), { events: [], next: null });
       await expectCounts(store, { waiting: 0, held: 0, oldestDueAt: null });
@@ -357,16 +357,16 @@ export const swapCases: readonly StoreCase[] = [
             [key],
           );
           expectSame(events[0]?.versioned, open);
-          const closed = await put(store, key, open, decidedRecord(key, now, open.record, "discard"));
-          expectSame(await readOne(store, key), closed);
+          const closedRecord = await put(store, key, open, decidedRecord(key, now, open.record, "discard"));
+          expectSame(await readOne(store, key), closedRecord);
         }
       }
       const long = keyOf(++n);
       const payment = { referenceId: "r".repeat(20_000), tenant: "long" };
       await put(store, long, null, acceptedRecord(long, store.now(long), payment));
-      const found = await store.list({ referenceId: labelOf(payment.referenceId) }, null, 10);
+      const page = await store.list({ referenceId: labelOf(payment.referenceId) }, null, 10);
       assert.deepEqual(
-        found.events.map(({ eventId }) => eventId.slice(0, 32)),
+        page.events.map(({ eventId }) => eventId.slice(0, 32)),
         [long],
       );
     },

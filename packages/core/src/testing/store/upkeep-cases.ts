@@ -13,11 +13,11 @@ export const upkeepCases: readonly StoreCase[] = [
     async run(rig) {
       const store = rig.connect();
       await Promise.all([store.open(), store.open()]);
-      const written = await put(store, keyOf(1), null, acceptedRecord(keyOf(1), store.now(keyOf(1))));
+      const writtenRecord = await put(store, keyOf(1), null, acceptedRecord(keyOf(1), store.now(keyOf(1))));
       await store.open();
       const others = [rig.connect(), rig.connect()];
       await Promise.all(others.map((other) => other.open()));
-      for (const each of [store, ...others]) expectSame(await readOne(each, keyOf(1)), written);
+      for (const each of [store, ...others]) expectSame(await readOne(each, keyOf(1)), writtenRecord);
     },
   },
   {
@@ -27,12 +27,12 @@ export const upkeepCases: readonly StoreCase[] = [
       const { datasetId } = store;
       assert.match(datasetId, /^[\w-]{8,}$/);
       assert.equal(otherStore.datasetId, datasetId);
-      const written = await put(store, keyOf(1), null, acceptedRecord(keyOf(1), store.now(keyOf(1))));
+      const writtenRecord = await put(store, keyOf(1), null, acceptedRecord(keyOf(1), store.now(keyOf(1))));
       await rig.end(store);
       await rig.end(otherStore);
       const again = await rig.open();
       assert.equal(again.datasetId, datasetId);
-      expectSame(await readOne(again, keyOf(1)), written);
+      expectSame(await readOne(again, keyOf(1)), writtenRecord);
     },
   },
   {
@@ -63,11 +63,11 @@ export const upkeepCases: readonly StoreCase[] = [
         assert.deepEqual(await store.list({ state }, null, 10), { events: [], next: null });
       }
       const { records, left } = await takeOfBothLanes(store, 10, 60_000);
-      assert.deepEqual([records.map((one) => one.key), left], [[key], 0]);
+      assert.deepEqual([records.map((record) => record.key), left], [[key], 0]);
       expectSame(records[0], canary);
-      for (const one of [canary, notDue]) {
-        await put(store, one.key, one, endCanary(one.record, store.now(one.key)));
-        assert.equal(await readOne(store, one.key), null);
+      for (const record of [canary, notDue]) {
+        await put(store, record.key, record, endCanary(record.record, store.now(record.key)));
+        assert.equal(await readOne(store, record.key), null);
       }
       await sendCanary(store);
       await expectCounts(store, { waiting: 0, held: 0, oldestDueAt: null });
@@ -111,12 +111,12 @@ export const upkeepCases: readonly StoreCase[] = [
     async run(rig) {
       const store = await rig.open();
       const now = store.now(keyOf(0));
-      const done = (key: string, retentionMs?: number): IdempotencyRecord =>
+      const doneRecord = (key: string, retentionMs?: number): IdempotencyRecord =>
         endedRecord(key, now, acceptedRecord(key, now, retentionMs === undefined ? {} : { retentionMs }));
       const expiring = Array.from({ length: 600 }, (_, n) => keyOf(n));
-      await putAll(store, new Map(expiring.map((key) => [key, done(key, SHORT_MS)])));
+      await putAll(store, new Map(expiring.map((key) => [key, doneRecord(key, SHORT_MS)])));
       const [kept, waiting] = [keyOf(1_001), keyOf(1_002)];
-      const finished = await put(store, kept, null, done(kept));
+      const finished = await put(store, kept, null, doneRecord(kept));
       const open = await put(store, waiting, null, acceptedRecord(waiting, now, { retentionMs: SHORT_MS }));
       await rig.advance(SHORT_MS + 100);
       for (let steps = 1; (await store.prune?.(store.now(keyOf(0)))) === true; steps++)

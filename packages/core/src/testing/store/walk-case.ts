@@ -65,8 +65,12 @@ export const walkCase: StoreCase = {
         store,
         steps.map(({ swap }) => swap),
       );
-      steps.forEach(({ next, mustConflict, swap: { key, version } }, at) => {
-        assert.equal(results[at]?.kind, mustConflict ? "conflict" : "written", `seed ${seed}, step ${step}`);
+      steps.forEach(({ next, mustConflict, swap: { key, version } }, index) => {
+        assert.equal(
+          results[index]?.kind,
+          mustConflict ? "conflict" : "written",
+          `seed ${seed}, step ${step}`,
+        );
         if (mustConflict) return;
         writes++;
         trackedRecords.set(key, { key, version, ...next });
@@ -95,12 +99,14 @@ function nextOf(
 ): { readonly record: IdempotencyRecord; readonly unleased: IdempotencyRecord } | null {
   const withoutLease = (record: IdempotencyRecord) => ({ record, unleased: record });
   if (before === null) {
-    const held = choose([undefined, undefined, ...HOLD_REASONS]);
+    const heldReason = choose([undefined, undefined, ...HOLD_REASONS]);
     const delayMs = choose([0, 0, HOUR_MS]);
     const status = choose(["PENDING", "SUCCESS"]);
     const lane = choose<Lane>(["usual", "usual", "patient"]);
     const sample = { delayMs, status, lane };
-    return withoutLease(acceptedRecord(key, now, held === undefined ? sample : { ...sample, held }));
+    return withoutLease(
+      acceptedRecord(key, now, heldReason === undefined ? sample : { ...sample, held: heldReason }),
+    );
   }
   const { record, unleased } = before;
   const slots = Object.values(unleased.slots);
@@ -129,9 +135,9 @@ function nextOf(
 }
 
 function indexesOf(
-  known: ReadonlyMap<string, TrackedRecord>,
+  trackedRecords: ReadonlyMap<string, TrackedRecord>,
 ): readonly (RecordIndex & { readonly key: string })[] {
-  return [...known.values()].map(({ key, record }) => ({ key, ...indexOf(key, record) }));
+  return [...trackedRecords.values()].map(({ key, record }) => ({ key, ...indexOf(key, record) }));
 }
 
 async function expectIndexesToAgree(
@@ -167,18 +173,18 @@ async function expectIndexesToAgree(
     where,
   );
   for (const state of LISTED_STATES) {
-    const listed = await store.list({ state }, null, STEP_COUNT);
+    const page = await store.list({ state }, null, STEP_COUNT);
     const expected = events
       .filter((event) => event.state === state)
       .toSorted((a, b) => a.acceptedAt - b.acceptedAt || (a.eventId < b.eventId ? -1 : 1));
     assert.deepEqual(
-      listed.events.map(({ eventId }) => eventId),
+      page.events.map(({ eventId }) => eventId),
       expected.map(({ eventId }) => eventId),
       `${where}, ${state}`,
     );
   }
   const keys = [...trackedRecords.keys()];
-  const versions = (await store.read(keys)).map((found) => found?.version);
+  const versions = (await store.read(keys)).map((versioned) => versioned?.version);
   assert.deepEqual(
     versions,
     [...trackedRecords.values()].map(({ version }) => version),

@@ -99,13 +99,13 @@ export async function takeOfBothLanes(
 }
 
 /** Fails unless the store's record is the written one. The store may keep facts of finished records as digests. */
-export function expectSame(found: VersionedRecord | null | undefined, written: PutRecord): void {
-  assert.deepEqual(asText(found), { version: written.version, text: encodeRecord(written.record) });
+export function expectSame(actual: VersionedRecord | null | undefined, expected: PutRecord): void {
+  assert.deepEqual(asText(actual), { version: expected.version, text: encodeRecord(expected.record) });
 }
 
-function asText(found: VersionedRecord | null | undefined): unknown {
-  if (found === null || found === undefined) return found;
-  const { version, record } = found;
+function asText(versioned: VersionedRecord | null | undefined): unknown {
+  if (versioned === null || versioned === undefined) return versioned;
+  const { version, record } = versioned;
   return { version, text: isUnreadable(record) ? record.unreadable : encodeRecord(record) };
 }
 
