@@ -24,9 +24,9 @@ const SIZE_BUDGET = {
   "@payhooks/core/seal": 11_100,
   "@payhooks/core/alerts": 8200,
   "@payhooks/core/shadow": 4600,
-  "@payhooks/core/effects": 5900,
-  "@payhooks/core/effects/postgres": 9500,
-  "@payhooks/core/effects/mysql": 8200,
+  "@payhooks/core/effects": 6_400,
+  "@payhooks/core/effects/postgres": 10_000,
+  "@payhooks/core/effects/mysql": 8_700,
   "@payhooks/core/effects/sqlite": 6400,
   "@payhooks/core/metrics": 2300,
   "@payhooks/core/otel": 4800,
@@ -43,7 +43,7 @@ const SIZE_BUDGET = {
   "@payhooks/console/fastify": 41_200,
   "@payhooks/console/hono": 41_200,
   "@payhooks/console/next": 41_200,
-  "@payhooks/sandbox": 36_300,
+  "@payhooks/sandbox": 36_500,
 };
 
 const directory = mkdtempSync(join(tmpdir(), "payhooks-pack-"));

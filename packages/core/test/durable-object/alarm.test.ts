@@ -244,23 +244,25 @@ describe("the alarm of an object", () => {
   });
 });
 
+const HOUR = 3_600_000;
+
 describe("an alarm that failed", () => {
   it("leaves no event behind: the next one sets the alarm of the events that wait longer", async () => {
     const [storage, clock] = [newStorage(), countingClock()];
     const logged = vi.spyOn(console, "error").mockImplementation(() => {});
     onTestFinished(() => logged.mockRestore());
     const { deliverAndRun, receiver } = objectOn(storage, clock, (referenceId, attempt) => {
-      if (attempt === 1) throw new RetryAfter(referenceId === "order-soon" ? 60_000 : 600_000);
+      if (attempt === 1) throw new RetryAfter(referenceId === "order-soon" ? HOUR : 10 * HOUR);
     });
     const start = clock.now();
     await deliverAndRun("order-soon");
     await deliverAndRun("order-late");
     async function ring(): Promise<void> {
-      await clock.advance(60_000);
+      await clock.advance(HOUR);
       storage.alarm = null;
       await workAtAlarm(receiver, storage);
     }
-    // Everything that is due has run when this makes the alarm fail.
+    // Everything that is due has run when this makes the alarm fail, which deletes expired records once an hour.
     let isToFail = true;
     receiver.observe(({ type }) => {
       if (type === "finished" && isToFail) storage.run("ALTER TABLE records RENAME TO away");
@@ -271,7 +273,7 @@ describe("an alarm that failed", () => {
     expect(storage.alarm).not.toBeNull();
     storage.run("ALTER TABLE away RENAME TO records");
     await ring();
-    expect(storage.alarm).toBe(start + 600_000);
+    expect(storage.alarm).toBe(start + 10 * HOUR);
   });
 });
 
