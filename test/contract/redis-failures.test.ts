@@ -217,8 +217,10 @@ describe("a Redis that does not answer", { timeout: 60_000 }, () => {
       const server = await RedisServer.start(scope);
       const proxy = await NetworkProxy.start(scope, server.port);
       const store = await opened(scope, proxy.url, 10_000);
-      const [swap] = newRecordWrites(store, 1);
-      if (swap === undefined) expect.fail("no write");
+      const [first, swap] = newRecordWrites(store, 2);
+      if (first === undefined || swap === undefined) expect.fail("no write");
+      // From now on the server knows the script, so that one command makes the write.
+      expect(kindsOf(await store.swap([{ ...first, at: store.now(first.key) }]))).toEqual(["written"]);
       // Every answer takes seconds to come back, so that the connection breaks after the write and before its answer.
       proxy.latencyMs = 4_000;
       const swapping = store.swap([{ ...swap, at: store.now(swap.key) }]);

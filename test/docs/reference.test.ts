@@ -318,6 +318,7 @@ describe("options that users can give", () => {
     VerifyOptions: "any-sender.md shows each where it is needed",
     ReadySourceOptions: "any-sender.md shows each where it is needed",
     StandardWebhooksOptions: "any-sender.md shows each where it is needed",
+    NodeFlowOptions: "how an adapter reads requests; the docstrings are the contract",
     PayhooksFactoryOptions: "those of PayhooksModule, without the name",
     PayhooksModuleAsyncOptions: "NestJS's own, with the name",
     MethodOptions: "those of handlers, with the name of a receiver",
