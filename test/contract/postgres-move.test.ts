@@ -266,7 +266,7 @@ describe("moveRecords", () => {
       await expect(moveRecords(from, memoryStore())).rejects.toMatchObject(error);
       await expect(moveRecords(memoryStore(), from)).rejects.toMatchObject(error);
       await expect(moveRecords(from, null)).rejects.toMatchObject(error);
-      expect(await moveRecords(from, null, { dryRun: true })).toMatchObject({ left: [] });
+      expect(await moveRecords(from, null, { dryRun: true })).toMatchObject({ notMoved: [] });
     }));
 });
 

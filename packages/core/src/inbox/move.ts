@@ -77,8 +77,8 @@ interface MovingRecord {
 
 /**
  * Moves every record that has not expired from one store to another: events that are unfinished, held, or finished and kept to
- * recognise copies. Both stores must be open. With `dryRun`, `to` may be null for an inbox that does not exist yet. Stop every receiver of the old store first. If a move fails, it may be called
- * again.
+ * recognise copies. Both stores must be open. With `dryRun`, `to` may be null for an inbox that does not exist yet. Stop every
+ * receiver of the old store first. If a move fails, it may be called again.
  *
  * @experimental The interface of stores may still change in a minor release.
  * @throws PayhooksError `ERR_INBOX_IN_USE` when a receiver runs on the old store, `ERR_INBOX_UNAVAILABLE` when a store does not
