@@ -159,8 +159,8 @@ export function isWholeId(text: string): boolean {
 }
 
 /**
- * Completes the beginnings of event ids, and leaves each id in once. A beginning that no held event has is returned as it is. A beginning that
- * several held events have is an error, so that no decision is made about the wrong one.
+ * Completes the beginnings of event ids. The result has each id once. A beginning that no held event has is returned as it is. A
+ * beginning that several held events have is an error, so that no decision is made about the wrong one.
  */
 export async function eventIdsOf({ events }: Inbox, ids: readonly string[]): Promise<readonly string[]> {
   // An id that was shortened for display, as in the help, ends with dots.

@@ -18,7 +18,7 @@ export const sandboxCommand: Command = {
   notes: [
     "The sandbox has all endpoints of the service and the hosted checkout. It sends signed callbacks and webhooks, retries them, and makes faults happen if you ask for them. It runs until Ctrl-C. Unlike the service, it accepts callback addresses with http:// on this machine.",
     "It prints a line for each attempt to deliver: the delivery, the answer and the time that it took.",
-    `With COMMAND it also runs your server, with ${VARIABLE_NAMES.join(", ")} set, even those that are set already. --write-env writes them into a file instead. SIGINT, SIGTERM and SIGHUP are passed on to COMMAND and to everything that COMMAND has started. A second one, or 15 s, ends those that are left. When COMMAND ends, the sandbox ends too, what COMMAND has started gets SIGTERM, and SIGKILL after 2 s, and payhooks ends with the same exit code. If COMMAND cannot be started, the exit code is 127.`,
+    `With COMMAND it also runs your server, with ${VARIABLE_NAMES.join(", ")} set, even those that are set already. --write-env writes them into a file instead. SIGINT, SIGTERM and SIGHUP are passed on to COMMAND and to everything that COMMAND has started. A second one, or 15 s, ends those that are left. When COMMAND ends, the sandbox ends too. What COMMAND has started gets SIGTERM, and SIGKILL after 2 s. payhooks ends with the exit code of COMMAND. If COMMAND cannot be started, the exit code is 127.`,
     "Lines that COMMAND prints begin with app |. They have no colours, and control characters in them are printed as escapes. Lines of the sandbox then begin with sandbox |.",
   ],
   examples: [

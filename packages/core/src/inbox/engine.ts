@@ -65,7 +65,8 @@ const PAGE_SIZE = 100;
  * that are due.
  *
  * @experimental The interface of a store may still change in a minor release.
- * @throws PayhooksError `ERR_OPTION_INVALID` for a `leaseMs` or `pollMs` that is not a number above zero, or is more than 1,000 years.
+ * @throws PayhooksError `ERR_OPTION_INVALID` for a `leaseMs` or `pollMs` that is not a number above zero, or that is more than
+ * 1,000 years.
  */
 export function createInbox(store: RecordStore, options: InboxOptions = {}): Inbox {
   return withPayhooksErrors(new Engine(store, options));

@@ -14,25 +14,57 @@ const DECIDED_COUNT_TTL_MS = 1_000;
 /** How many held events are read at once to count them by tenant. */
 const PAGE_SIZE = 1_000;
 
-/** The number of held events. */
+/** How many events are held. */
 interface HeldCount {
   /** How many events were held when the store was asked, and how many this process has held since. */
   held: number;
-  readonly since: Stopwatch;
-  /** Resolves once `held` is known. */
-  whenKnown: Promise<void>;
 }
 
 /** The owners of held events. */
-interface HeldOwners {
-  /** How many events were held when the store was asked, and how many this process has held since. */
-  held: number;
+interface HeldOwners extends HeldCount {
   readonly byTenant: Map<string, number>;
-  readonly since: Stopwatch;
   /** A person has decided about an entry since. */
   isOutdated: boolean;
-  /** Resolves once `byTenant` is complete. */
-  readonly whenKnown: Promise<void>;
+}
+
+/**
+ * Facts that the store is asked for. All callers at one time share one question, and the answer counts for a while. Meanwhile, the
+ * facts may be changed in place.
+ */
+class SharedFacts<Facts> {
+  readonly #startStopwatch: () => Stopwatch;
+  #asked: { readonly facts: Facts; readonly since: Stopwatch; readonly whenKnown: Promise<void> } | null =
+    null;
+
+  constructor(startStopwatch: () => Stopwatch) {
+    this.#startStopwatch = startStopwatch;
+  }
+
+  /** The facts as far as they are known; null if the store was not asked. */
+  get current(): Facts | null {
+    return this.#asked?.facts ?? null;
+  }
+
+  forget(): void {
+    this.#asked = null;
+  }
+
+  /** The facts, once they are known. If the last question is `ttlMs` old, `fill` asks again and fills in `emptyFacts`. */
+  async get(ttlMs: number, emptyFacts: Facts, fill: (facts: Facts) => Promise<void>): Promise<Facts> {
+    let asked = this.#asked;
+    if (asked === null || asked.since.elapsedMs >= ttlMs) {
+      const since = this.#startStopwatch();
+      asked = { facts: emptyFacts, since, whenKnown: fill(emptyFacts) };
+      this.#asked = asked;
+    }
+    try {
+      await asked.whenKnown;
+    } catch (error) {
+      if (this.#asked === asked) this.#asked = null;
+      throw error;
+    }
+    return asked.facts;
+  }
 }
 
 /**
@@ -42,13 +74,15 @@ interface HeldOwners {
  */
 export class HeldQuota {
   readonly #core: InboxCore;
-  #heldCount: HeldCount | null = null;
-  #owners: HeldOwners | null = null;
+  readonly #heldCount: SharedFacts<HeldCount>;
+  readonly #owners: SharedFacts<HeldOwners>;
   /** Since the counts were last forgotten. */
   #sinceForgotten: Stopwatch | null = null;
 
   constructor(core: InboxCore) {
     this.#core = core;
+    this.#heldCount = new SharedFacts(() => core.stopwatch());
+    this.#owners = new SharedFacts(() => core.stopwatch());
   }
 
   /** Rejects with `ERR_HELD_FULL` if no further event of this tenant may be held at its acceptance. */
@@ -77,62 +111,39 @@ export class HeldQuota {
 
   /** This process has held an event. */
   countHeld(tenant: string): void {
-    if (this.#heldCount !== null) this.#heldCount.held++;
-    if (this.#owners === null) return;
-    this.#owners.held++;
-    addTo(this.#owners, labelOf(tenant));
+    const [heldCount, owners] = [this.#heldCount.current, this.#owners.current];
+    if (heldCount !== null) heldCount.held++;
+    if (owners === null) return;
+    owners.held++;
+    addTo(owners, labelOf(tenant));
   }
 
   /** A person has decided about an entry. Forgets the counts, but not for each decision of a bulk. */
   onDecided(): void {
     if (this.#sinceForgotten !== null && this.#sinceForgotten.elapsedMs < DECIDED_COUNT_TTL_MS) {
-      if (this.#owners !== null) this.#owners.isOutdated = true;
+      const owners = this.#owners.current;
+      if (owners !== null) owners.isOutdated = true;
       return;
     }
     this.#sinceForgotten = this.#core.stopwatch();
-    this.#heldCount = null;
-    this.#owners = null;
+    this.#heldCount.forget();
+    this.#owners.forget();
   }
 
-  /** All callers at one time share one count, unless the store is in this process. */
+  /** A store in this process is asked each time. */
   async #count(): Promise<number> {
     const { store } = this.#core;
-    let heldCount = this.#heldCount;
-    if (heldCount === null || store.immediate === true || heldCount.since.elapsedMs >= HELD_COUNT_TTL_MS) {
-      heldCount = { held: 0, since: this.#core.stopwatch(), whenKnown: Promise.resolve() };
-      heldCount.whenKnown = this.#countInto(heldCount);
-      this.#heldCount = heldCount;
-    }
-    try {
-      await heldCount.whenKnown;
-    } catch (error) {
-      if (this.#heldCount === heldCount) this.#heldCount = null;
-      throw error;
-    }
-    return heldCount.held;
+    const ttlMs = store.immediate === true ? 0 : HELD_COUNT_TTL_MS;
+    const { held } = await this.#heldCount.get(ttlMs, { held: 0 }, async (heldCount) => {
+      heldCount.held = (await store.counts()).held;
+    });
+    return held;
   }
 
-  async #countInto(heldCount: Pick<HeldCount, "held">): Promise<void> {
-    const { held } = await this.#core.store.counts();
-    heldCount.held = held;
-  }
-
-  async #ownersOf(held: number): Promise<HeldOwners> {
-    let owners = this.#owners;
-    const ttlMs = owners?.isOutdated === true ? DECIDED_COUNT_TTL_MS : HELD_OWNERS_TTL_MS;
-    if (owners === null || owners.since.elapsedMs >= ttlMs) {
-      const byTenant = new Map<string, number>();
-      const since = this.#core.stopwatch();
-      owners = { held, byTenant, since, isOutdated: false, whenKnown: this.#readInto({ byTenant }) };
-      this.#owners = owners;
-    }
-    try {
-      await owners.whenKnown;
-    } catch (error) {
-      if (this.#owners === owners) this.#owners = null;
-      throw error;
-    }
-    return owners;
+  #ownersOf(held: number): Promise<HeldOwners> {
+    const ttlMs = this.#owners.current?.isOutdated === true ? DECIDED_COUNT_TTL_MS : HELD_OWNERS_TTL_MS;
+    const emptyOwners = { held, byTenant: new Map<string, number>(), isOutdated: false };
+    return this.#owners.get(ttlMs, emptyOwners, (owners) => this.#readInto(owners));
   }
 
   async #readInto(owners: Pick<HeldOwners, "byTenant">): Promise<void> {
